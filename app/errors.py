@@ -1,0 +1,86 @@
+"""Every error that Slipstream raises on purpose.
+
+Each names the thing that is wrong (`message`) and what to do about it
+(`remedy`); the window shows both, the command line prints both and leaves
+with status 1. Lower errors are translated where they arise, with
+``raise ... from error``::
+
+    SlipstreamError
+    ├── OptionError              a value that cannot be used, or not together
+    ├── CheckpointError          a Hugging Face folder that is incomplete or broken
+    ├── UnsupportedModelError    a model of a kind that Slipstream does not run
+    ├── ModelFileError           a GGUF file that is missing, incomplete or foreign
+    ├── PairMismatchError        a drafter that does not belong to its target
+    ├── OutputError              a file or folder that cannot be written
+    ├── TemplateError            a chat template that cannot be used on this chat
+    ├── ContextFullError         a prompt that does not fit the context
+    ├── DeviceError              a device that is absent or out of memory
+    ├── NativeLibraryError       the native library is missing or does not match
+    └── EngineError              the engine failed in a way that has no better name
+"""
+
+from __future__ import annotations
+
+
+class SlipstreamError(Exception):
+    """Base of all errors here: `message` says what is wrong, `remedy` what to do."""
+
+    def __init__(self, message: str, *, remedy: str) -> None:
+        super().__init__(message, remedy)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments need a say in pickling; errors travel in events.
+        return _rebuild, (type(self), self.message, self.remedy)
+
+
+def _rebuild(kind: type[SlipstreamError], message: str, remedy: str) -> SlipstreamError:
+    return kind(message, remedy=remedy)
+
+
+class OptionError(SlipstreamError):
+    """A value that cannot be used, or not together with another."""
+
+
+class CheckpointError(SlipstreamError):
+    """A Hugging Face checkpoint folder that is incomplete or broken."""
+
+
+class UnsupportedModelError(SlipstreamError):
+    """A model of an architecture or variant that Slipstream does not run."""
+
+
+class ModelFileError(SlipstreamError):
+    """A GGUF file that is missing, incomplete or foreign."""
+
+
+class PairMismatchError(SlipstreamError):
+    """A drafter that does not belong to its target."""
+
+
+class OutputError(SlipstreamError):
+    """A file or folder that cannot be written."""
+
+
+class TemplateError(SlipstreamError):
+    """A chat template that cannot be used, or not on this conversation."""
+
+
+class ContextFullError(SlipstreamError):
+    """A prompt that does not fit the context."""
+
+
+class DeviceError(SlipstreamError):
+    """A device that is absent, unusable or out of memory."""
+
+
+class NativeLibraryError(SlipstreamError):
+    """The native library is missing, cannot be loaded or does not match."""
+
+
+class EngineError(SlipstreamError):
+    """The engine failed in a way that has no better name."""
