@@ -1,0 +1,66 @@
+"""Diagnostics: a rotating file, and stderr for what a user should see.
+
+Never stdout, which belongs to answers and to JSON. Modules log through
+``logging.getLogger(__name__)``; only a composition root calls `start`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Final
+
+LEVEL_VARIABLE: Final = "SLIPSTREAM_LOG"  # debug, info, warning or error, for stderr
+
+_ROOT: Final = logging.getLogger("app")
+_FILE_BYTES: Final = 1_000_000
+_FILES_KEPT: Final = 3
+_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)  # by verbosity
+_handlers: Final[list[logging.Handler]] = []
+
+
+def start(file: Path, verbosity: int = 0) -> None:
+    """Log to `file` and to stderr; a second call replaces what the first set up.
+
+    `verbosity` counts the ``-v`` of the command line; ``SLIPSTREAM_LOG`` wins over it.
+    A log that cannot be written is no reason not to start.
+    """
+    stop()
+    level = _stderr_level(verbosity)
+    _ROOT.setLevel(logging.DEBUG)
+    if sys.stderr is not None:  # a windowed build has none
+        _add(logging.StreamHandler(sys.stderr), level, "%(levelname)s: %(message)s")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        to_file = RotatingFileHandler(
+            file, maxBytes=_FILE_BYTES, backupCount=_FILES_KEPT, encoding="utf-8"
+        )
+    except OSError as error:
+        _ROOT.warning("There is no log file: %s", error)
+        return
+    fields = "%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"
+    _add(to_file, min(logging.INFO, level), fields)
+
+
+def stop() -> None:
+    """Undo `start`."""
+    while _handlers:
+        handler = _handlers.pop()
+        _ROOT.removeHandler(handler)
+        handler.close()
+    _ROOT.setLevel(logging.NOTSET)
+
+
+def _add(handler: logging.Handler, level: int, fields: str) -> None:
+    handler.setLevel(level)
+    handler.setFormatter(logging.Formatter(fields))
+    _ROOT.addHandler(handler)
+    _handlers.append(handler)
+
+
+def _stderr_level(verbosity: int) -> int:
+    named = logging.getLevelNamesMapping().get(os.environ.get(LEVEL_VARIABLE, "").upper())
+    return named or _LEVELS[min(verbosity, len(_LEVELS) - 1)]

@@ -1,0 +1,67 @@
+"""Where Slipstream keeps its files.
+
+The folders are those of the operating system, unless ``SLIPSTREAM_HOME`` names one
+folder for everything (a portable install, a test). Nothing is created here: who
+writes a file makes its folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+HOME_VARIABLE: Final = "SLIPSTREAM_HOME"
+
+_PACKAGE: Final = Path(__file__).resolve().parent
+_dirs: Final = platformdirs.PlatformDirs("slipstream", appauthor=False)
+
+
+def config() -> Path:
+    """What the user chose: ``settings.toml``."""
+    return _under_home("config") or _dirs.user_config_path
+
+
+def data() -> Path:
+    """What must not be lost: models and conversations."""
+    return _under_home("data") or _dirs.user_data_path
+
+
+def state() -> Path:
+    """What is kept but may be lost: logs."""
+    return _under_home("state") or _dirs.user_state_path
+
+
+def cache() -> Path:
+    """What can be made again."""
+    return _under_home("cache") or _dirs.user_cache_path
+
+
+def settings_file() -> Path:
+    return config() / "settings.toml"
+
+
+def models() -> Path:
+    """One folder a model."""
+    return data() / "models"
+
+
+def log_file() -> Path:
+    return state() / "slipstream.log"
+
+
+def assets() -> Path:
+    """Files that come with Slipstream: icons and the demo pair.
+
+    Inside the package where it is installed, beside it in a checkout and in a
+    frozen build.
+    """
+    inside = _PACKAGE / "assets"
+    return inside if inside.is_dir() else _PACKAGE.parent / "assets"
+
+
+def _under_home(kind: str) -> Path | None:
+    home = os.environ.get(HOME_VARIABLE)
+    return Path(home).expanduser().resolve() / kind if home else None
