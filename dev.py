@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""One command each for setting up, running, testing and packaging Slipstream.
+
+    python3 dev.py run      open the app
+    python3 dev.py test     everything CI runs
+
+Needs Python 3.11 and nothing else: it makes `.venv`, builds or reuses the native wheel,
+installs the rest, and does again only what changed. `python3 dev.py COMMAND --help` says more.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info < (3, 11):
+    sys.exit(f"Slipstream needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+
+import argparse
+import ctypes
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+NATIVE = ROOT / "native"
+VENV = ROOT / ".venv"
+BACKEND = NATIVE / "build_backend"
+BIN = "Scripts" if sys.platform == "win32" else "bin"
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(BACKEND))
+from slipstream_build.cache import cache_dir  # noqa: E402
+
+# What Qt's libraries and its xcb and offscreen plugins link to beyond a bare Debian or Ubuntu
+# (ldd over PySide6), by the package that has it.
+QT_LIBRARIES = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libgssapi_krb5.so.2": "libgssapi-krb5-2",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxkbcommon.so.0": "libxkbcommon0",
+}
+# Without any font Qt draws boxes; these cover Latin, emoji and CJK, in tests and screenshots.
+FONTS = {
+    "NotoSans-Regular.ttf": "fonts-noto-core",
+    "NotoColorEmoji.ttf": "fonts-noto-color-emoji",
+    "NotoSansCJK-Regular.ttc": "fonts-noto-cjk",
+}
+
+
+class Failed(Exception):
+    """Stops the command; the text is all the user needs."""
+
+
+# --- small helpers ---------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    print(f"dev.py: {text}", flush=True)
+
+
+def run(command: Sequence[object], *, env: dict[str, str] | None = None) -> None:
+    status = call(command, env=env)
+    if status != 0:
+        raise Failed(f"exit status {status}: {shlex.join(map(str, command))}")
+
+
+def call(command: Sequence[object], *, env: dict[str, str] | None = None) -> int:
+    """Run in the repository root with the terminal attached; Ctrl-C is the child's to handle."""
+    sys.stdout.flush()
+    process = subprocess.Popen(
+        [str(part) for part in command], cwd=ROOT, env={**os.environ, **(env or {})}
+    )
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def python_of(venv: Path) -> Path:
+    return venv / BIN / ("python.exe" if sys.platform == "win32" else "python")
+
+
+def digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+
+
+def make_venv(folder: Path) -> None:
+    if not python_of(folder).is_file() or call([python_of(folder), "-c", "import pip"]) != 0:
+        say(f"making {folder}")
+        run([sys.executable, "-m", "venv", "--clear", folder])
+
+
+def pip(venv: Path, *args: object) -> None:
+    command = [python_of(venv), "-m", "pip", "--disable-pip-version-check", *args]
+    for attempt in (1, 2, 3):
+        if call(command) == 0:
+            return
+        if attempt < 3:
+            say(f"pip failed, trying again ({attempt + 1} of 3)")
+            time.sleep(5)
+    raise Failed(f"pip failed three times: {shlex.join(map(str, command))}")
+
+
+# --- what the system must have ---------------------------------------------------------------
+
+
+def missing_packages(fonts: bool) -> list[str]:
+    """Debian package names of what a Linux machine lacks; empty elsewhere."""
+    if not sys.platform.startswith("linux"):
+        return []
+    lacks = []
+    if not (os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")):
+        lacks.append("g++")
+    if not shutil.which("git"):
+        lacks.append("git")
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        lacks.append("python3-venv")
+    lacks += [package for name, package in QT_LIBRARIES.items() if not _loads(name)]
+    if fonts:
+        have = {file.name for file in Path("/usr/share/fonts").rglob("Noto*")}
+        lacks += [package for name, package in FONTS.items() if name not in have]
+    return lacks
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def system_packages() -> None:
+    """Install what is missing where that is allowed, otherwise name it in one command."""
+    may_install = hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get")
+    # Fonts change how text looks, not whether the app works: nobody is stopped for them.
+    lacks = missing_packages(fonts=bool(may_install))
+    if not lacks:
+        return
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *lacks]
+    if not may_install:
+        raise Failed(
+            f"this system lacks: {' '.join(lacks)} (Debian's and Ubuntu's names). Run:\n"
+            f"  sudo apt-get update && sudo {shlex.join(install)}"
+        )
+    say(f"installing system packages: {' '.join(lacks)}")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    call(["apt-get", "update", "-qq"], env=quiet)
+    run([*install[:1], "-qq", *install[1:]], env=quiet)
+
+
+# --- native ----------------------------------------------------------------------------------
+
+
+def native(*options: str) -> Path:
+    """Run the build backend in its own environment; return the path it prints last."""
+    with (NATIVE / "pyproject.toml").open("rb") as handle:
+        requires = tomllib.load(handle)["build-system"]["requires"]
+    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.prefix, *requires)
+    ready = env_dir / "ready"
+    if not ready.is_file():
+        make_venv(env_dir)
+        pip(env_dir, "install", "--quiet", *requires)
+        ready.touch()
+    command = [python_of(env_dir), "-m", "slipstream_build", *options]
+    env = dict(os.environ, PYTHONPATH=str(BACKEND), PYTHONDONTWRITEBYTECODE="1")
+    env["PATH"] = str(env_dir / BIN) + os.pathsep + env["PATH"]
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+    ) as process:
+        assert process.stdout is not None
+        last = ""
+        for line in process.stdout:  # one line late, so that the last one stays with the caller
+            if last:
+                print(last, flush=True)
+            last = line.rstrip("\n")
+    if process.returncode != 0:
+        if last:
+            print(last, flush=True)
+        raise Failed("the native build failed, see above")
+    return Path(last)
+
+
+# --- commands --------------------------------------------------------------------------------
+
+
+def setup(extras: bool) -> None:
+    """`.venv` with the native wheel and the app, editable; `extras` adds the test tools."""
+    started = time.monotonic()
+    system_packages()
+    make_venv(VENV)
+    wheel = native()
+    # The wheel's folder is named after a hash of all that went into it.
+    wanted = {
+        "native": f"{wheel.parent.name}/{wheel.name}",
+        "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8"), sys.version),
+    }
+    stamp = VENV / "slipstream.json"
+    have = json.loads(stamp.read_text()) if stamp.is_file() else {}
+    if have.get("native") != wanted["native"]:
+        say(f"installing {wheel.name}")
+        pip(VENV, "install", "--quiet", wheel)
+        # The version alone does not tell two development wheels apart.
+        pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
+        have |= {"native": wanted["native"]}
+        stamp.write_text(json.dumps(have))
+    if have.get("app") != wanted["app"] or (extras and not have.get("extras")):
+        say("installing the app" + (" and the test tools" if extras else ""))
+        pip(VENV, "install", "--quiet", "--editable", f"{ROOT}{'[test]' if extras else ''}")
+        same = have.get("app") == wanted["app"]
+        have |= {"app": wanted["app"], "extras": extras or (same and bool(have.get("extras")))}
+        stamp.write_text(json.dumps(have))
+    say(f"ready in {time.monotonic() - started:.0f} s")
+
+
+def check() -> int:
+    """Lint, formatting, types, import contracts; all of them, whatever the first one says."""
+    failed = []
+    for command in (
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+        ["lint-imports", "--no-logo"],
+    ):
+        if call([VENV / BIN / command[0], *command[1:]]) != 0:
+            failed.append(shlex.join(command))
+    for command in failed:
+        say(f"failed: {command}")
+    return 1 if failed else 0
+
+
+def test(pytest_args: list[str]) -> int:
+    setup(extras=True)
+    checked = check()
+    # Tests draw into memory unless somebody wants to watch.
+    env = {"QT_QPA_PLATFORM": os.environ.get("QT_QPA_PLATFORM", "offscreen")}
+    if checked != 0:
+        say("static checks failed (above); running the tests all the same")
+    tested = call([python_of(VENV), "-X", "faulthandler", "-m", "pytest", *pytest_args], env=env)
+    return tested or checked
+
+
+def package() -> int:
+    """Wheels of the app and of the engine into dist/."""
+    setup(extras=False)
+    dist = ROOT / "dist"
+    dist.mkdir(exist_ok=True)
+    wheel = native()
+    shutil.copyfile(wheel, dist / wheel.name)
+    pip(VENV, "wheel", "--quiet", "--no-deps", "--wheel-dir", dist, ROOT)
+    say(f"wheels in {dist}; the engine's is built for this machine's processor")
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text)
+
+    add("setup", "make .venv with the native wheel, the app (editable) and the test tools")
+    add("run", "open the app; arguments go to `slipstream` (run ask Hello)")
+    add("test", "static checks, then all tests; arguments go to pytest (test -k convert)")
+    add("check", "only the static checks: ruff, mypy, import contracts")
+    add("fix", "format and repair what ruff can")
+    build = add("native", "build or reuse the native wheel and print its path")
+    build.add_argument("--tools", action="store_true", help="llama.cpp's programs; prints a folder")
+    build.add_argument("--base", action="store_true", help="with --tools: from the unpatched tree")
+    build.add_argument("--source", action="store_true", help="only the patched tree; prints it")
+    add("package", "wheels of the app and of the engine into dist/ (installers come later)")
+    add("bench", "plain against DFlash decoding; arguments go to `slipstream bench`")
+
+    # What follows these three is not ours to read, `dev.py run --help` excepted.
+    argv = sys.argv[1:]
+    ours = 1 if argv[:1] and argv[0] in ("run", "test", "bench") else len(argv)
+    if argv[ours:] and argv[ours] in ("-h", "--help"):
+        ours += 1
+    rest = argv[ours:]
+    args = parser.parse_args(argv[:ours])
+    try:
+        match args.command:
+            case "setup":
+                setup(extras=True)
+                return 0
+            case "run":
+                setup(extras=False)
+                return call([python_of(VENV), "-m", "app", *rest])
+            case "test":
+                return test(rest)
+            case "check":
+                setup(extras=True)
+                return check()
+            case "fix":
+                setup(extras=True)
+                fixed = call([VENV / BIN / "ruff", "check", "--fix", "."])
+                return call([VENV / BIN / "ruff", "format", "."]) or fixed
+            case "native":
+                system_packages()
+                flags = [f"--{name}" for name in ("tools", "base", "source") if vars(args)[name]]
+                print(native(*flags), flush=True)
+                return 0
+            case "package":
+                return package()
+            case "bench":
+                setup(extras=False)
+                return call([python_of(VENV), "-m", "app", "bench", *rest])
+    except Failed as exc:
+        print(f"dev.py: {exc}", file=sys.stderr, flush=True)
+        return 1
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""In-tree PEP 517 backend: the pinned llama-cpp-python, our patches, our library, one wheel.
+
+`python -m slipstream_build` (what `dev.py native` runs) and `pip install ./native` take the
+same road and share the same caches:
+
+    upstream.py  fetch, check, unpack the pinned source distribution
+    patches.py   apply native/patches strictly, in order
+    tree.py      bring the build's source tree to pristine + patches + our sources, by content
+    wheel.py     compile incrementally, pack, keep the wheel under a hash of all that went in
+    cache.py     where all that lives
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+__all__ = ["build_wheel", "get_requires_for_build_wheel"]
+
+
+def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """Nothing beyond `[build-system] requires`."""
+    return []
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: dict[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Build or reuse the wheel, copy it into `wheel_directory`, return its file name."""
+    from . import wheel
+
+    built = wheel.build()
+    shutil.copyfile(built, Path(wheel_directory) / built.name)
+    return built.name

@@ -1,0 +1,35 @@
+"""`python -m slipstream_build`: prints, as its last line, the path of what was asked for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import wheel
+from .errors import BuildError
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="slipstream_build", description=__doc__)
+    parser.add_argument("--tools", action="store_true", help="llama.cpp's own programs")
+    parser.add_argument("--base", action="store_true", help="with --tools: from the plain tree")
+    parser.add_argument("--source", action="store_true", help="only the patched source tree")
+    args = parser.parse_args()
+    if args.base and not args.tools:
+        parser.error("--base goes with --tools")
+    try:
+        if args.source:
+            made = wheel.source()
+        elif args.tools:
+            made = wheel.build_tools(args.base)
+        else:
+            made = wheel.build()
+    except BuildError as exc:
+        print(f"error: {exc}", file=sys.stderr)
+        return 1
+    print(made, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

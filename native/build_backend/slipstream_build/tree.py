@@ -1,0 +1,118 @@
+"""The source tree the compiler sees: pristine + patches + our library, synced by content.
+
+DESIGN: the tree lives as long as the pinned source distribution and is only ever rewritten
+file by file, where the content differs, so ninja recompiles what really changed. `tree.json`
+beside it remembers size and time of every file and which files are ours. A file somebody
+edited in place is therefore noticed; it is neither built silently nor thrown away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import patches
+from .errors import BuildError
+from .upstream import NATIVE, Upstream, unpack
+
+LIBRARY = "slipstream"  # the folder of our library inside the tree
+
+
+def library_sources() -> Iterator[tuple[str, Path]]:
+    """(path inside the tree, file here) of everything our library is built from."""
+    yield f"{LIBRARY}/CMakeLists.txt", NATIVE / "cmake" / "CMakeLists.txt"
+    for folder in ("include", "src"):
+        for file in sorted((NATIVE / folder).rglob("*")):
+            if file.is_file():
+                yield f"{LIBRARY}/{file.relative_to(NATIVE).as_posix()}", file
+
+
+def prepare(upstream: Upstream) -> Path:
+    """Bring the patched tree up to date and return it (it holds `vendor/llama.cpp`)."""
+    pristine = unpack(upstream)
+    overlay = patches.apply(patches.series(NATIVE / "patches"), pristine)
+    overlay |= {inside: file.read_bytes() for inside, file in library_sources()}
+    init = "llama_cpp/__init__.py"
+    text = overlay.get(init) or (pristine / init).read_bytes()
+    plain = f'__version__ = "{upstream.version}"'.encode()
+    if plain not in text:
+        raise BuildError(f"{init}: {plain.decode()} not found")
+    overlay[init] = text.replace(plain, f'__version__ = "{upstream.wheel_version}"'.encode())
+    tree = upstream.home / "source"
+    _sync(pristine, overlay, tree)
+    return tree
+
+
+def _sync(pristine: Path, overlay: dict[str, bytes | None], tree: Path) -> None:
+    record = _load_record(pristine, tree)
+    files, ours = record["files"], set(record["overlay"])
+    edited = [
+        path
+        for path, stat in files.items()
+        if path not in record["pending"] and stat != _stat(tree / path)
+    ]
+    if edited:
+        raise BuildError(
+            f"edited in place under {tree}:\n  "
+            + "\n  ".join(sorted(edited)[:20])
+            + "\nMove the change into native/patches (see native/README.md), or delete the "
+            "folder to get a clean one."
+        )
+    # Written first, so that a crash in the loop below is not taken for somebody's edit.
+    todo = sorted(ours | set(overlay) | set(record["pending"]))
+    _save_record(tree, record | {"pending": todo})
+    for path in todo:
+        content = overlay[path] if path in overlay else _read(pristine / path)
+        target = tree / path
+        if content is None:
+            target.unlink(missing_ok=True)
+            files.pop(path, None)
+            continue
+        if _read(target) != content:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        files[path] = _stat(target)
+    _save_record(tree, {"files": files, "overlay": sorted(overlay), "pending": []})
+
+
+def _load_record(pristine: Path, tree: Path) -> dict[str, Any]:
+    path = _record_path(tree)
+    if tree.is_dir() and path.is_file():
+        loaded: dict[str, Any] = json.loads(path.read_text())
+        return loaded
+    part = tree.with_name(tree.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(pristine, part)
+    os.replace(part, tree)
+    files = {
+        file.relative_to(tree).as_posix(): _stat(file) for file in tree.rglob("*") if file.is_file()
+    }
+    return {"files": files, "overlay": [], "pending": []}
+
+
+def _save_record(tree: Path, record: dict[str, Any]) -> None:
+    path = _record_path(tree)
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(record))
+    os.replace(part, path)
+
+
+def _record_path(tree: Path) -> Path:
+    return tree.with_name("tree.json")
+
+
+def _stat(path: Path) -> list[int] | None:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
