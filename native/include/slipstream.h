@@ -1,0 +1,245 @@
+/*
+ * slipstream.h: one target with its DFlash drafter, decoded in rounds.
+ *
+ * This header is the specification. The library behind it is built into the
+ * llama-cpp-python wheel, next to libllama.
+ *
+ * Rules that hold for every function
+ *   - Nothing throws. What can fail returns a slip_status and, on failure, fills the
+ *     slip_error given to it (which may be NULL). Messages are UTF-8.
+ *   - A struct with a `size` member is sized by the caller: set it to sizeof the
+ *     struct. A size the library does not know is SLIP_ERROR_OPTION.
+ *   - Pointers may not be NULL unless the text says so. Strings are UTF-8, ended by 0.
+ *   - A slip_pair belongs to one thread at a time. slip_cancel alone may be called
+ *     from any thread at any time between slip_load and slip_free.
+ *   - After SLIP_CANCELLED the pair is valid: it holds the tokens that
+ *     slip_position counts, and the next slip_prompt continues from there.
+ *   - After any other failure of slip_prompt or slip_round the pair holds no tokens;
+ *     it stays loaded and the next slip_prompt starts from nothing.
+ *
+ * Words: a round is one draft and one verify. The anchor is the last token of the
+ * answer so far; the target has not seen it yet. A round drafts tokens behind the
+ * anchor, the target verifies anchor and draft in one pass, and the round emits the
+ * accepted draft tokens and one token of the target's own, which is the next anchor.
+ */
+#ifndef SLIPSTREAM_H
+#define SLIPSTREAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#  if defined(SLIP_BUILD)
+#    define SLIP_API __declspec(dllexport)
+#  else
+#    define SLIP_API __declspec(dllimport)
+#  endif
+#else
+#  define SLIP_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Grows by one whenever a struct or a function changes in a way that old callers
+ * would misread. A caller refuses a library whose slip_abi() differs. */
+#define SLIP_ABI 1
+
+#define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
+
+typedef enum slip_status {
+    SLIP_OK               = 0,
+    SLIP_CANCELLED        = 1, /* slip_cancel was called */
+    SLIP_ERROR_OPTION     = 2, /* a value that cannot be used */
+    SLIP_ERROR_FILE       = 3, /* a model file is missing, incomplete or foreign */
+    SLIP_ERROR_MODEL      = 4, /* an architecture that is not supported */
+    SLIP_ERROR_PAIR       = 5, /* the drafter does not belong to the target */
+    SLIP_ERROR_DEVICE     = 6, /* no such device, or it failed */
+    SLIP_ERROR_MEMORY     = 7, /* out of memory on host or device */
+    SLIP_ERROR_CONTEXT    = 8, /* the context is full */
+    SLIP_ERROR_INTERNAL   = 9
+} slip_status;
+
+typedef struct slip_error {
+    slip_status status;
+    char        message[512]; /* what is wrong, naming the thing */
+    char        remedy[256];  /* what to do about it; may be empty */
+} slip_error;
+
+typedef struct slip_pair slip_pair;
+
+SLIP_API int32_t      slip_abi(void);
+SLIP_API const char * slip_version(void); /* of llama.cpp below; static */
+
+/* --- devices ----------------------------------------------------------------- */
+
+typedef enum slip_device_kind { SLIP_DEVICE_CPU = 0, SLIP_DEVICE_GPU = 1 } slip_device_kind;
+
+typedef struct slip_device {
+    char     name[64];         /* as ggml calls it: CPU, CUDA0, Vulkan0 */
+    char     description[128]; /* what a person calls it */
+    int32_t  kind;             /* slip_device_kind */
+    uint64_t memory_total;     /* bytes; 0 if the device does not say */
+    uint64_t memory_free;
+} slip_device;
+
+/* Number of devices that ggml can use; the CPU comes first. */
+SLIP_API int32_t     slip_device_count(void);
+SLIP_API slip_status slip_device_get(int32_t index, slip_device * device, slip_error * error);
+
+/* --- loading ----------------------------------------------------------------- */
+
+/* Called while weights are read, with a fraction from 0 to 1. Return 0 to stop: the
+ * load then returns SLIP_CANCELLED. */
+typedef int32_t (*slip_progress)(float fraction, void * user);
+
+typedef struct slip_load_options {
+    uint32_t      size;
+    const char *  target;     /* path of a qwen35 GGUF */
+    const char *  draft;      /* path of its dflash GGUF; NULL for plain decoding only */
+    const char *  device;     /* slip_device.name; NULL for the CPU */
+    int32_t       n_ctx;      /* context in tokens */
+    int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
+    int32_t       n_threads;  /* CPU threads; 0 for one a core */
+    slip_progress progress;   /* may be NULL */
+    void *        user;
+} slip_load_options;
+
+typedef struct slip_info {
+    uint32_t size;
+    char     name[128];         /* general.name of the target */
+    char     quantisation[32];  /* of the target, as llama.cpp names the file type */
+    uint64_t target_bytes;      /* weights */
+    uint64_t draft_bytes;       /* 0 without a drafter */
+    int32_t  n_ctx;             /* tokens that fit */
+    int32_t  n_ubatch;
+    int32_t  n_vocab;
+    int32_t  n_embd;            /* hidden size of the target */
+    int32_t  n_embd_draft;      /* hidden size of the drafter; 0 without one */
+    int32_t  n_layers;
+    int32_t  n_layers_device;   /* layers that live on the device asked for */
+    int32_t  n_taps;            /* target layers whose output the drafter reads */
+    int32_t  block;             /* trained block size of the drafter; 0 without one */
+    slip_device device;         /* the one that computes */
+} slip_info;
+
+/* Loads a pair. On success *pair is owned by the caller, who gives it to slip_free. */
+SLIP_API slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip_error * error);
+SLIP_API void        slip_free(slip_pair * pair); /* NULL is allowed */
+SLIP_API slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error * error);
+
+/* The Jinja chat template of the target. NULL if it has none. Lives as long as the pair. */
+SLIP_API const char * slip_chat_template(const slip_pair * pair);
+
+/* --- text -------------------------------------------------------------------- */
+
+/* Tokens of `length` bytes of text; special tokens in the text are recognised.
+ * Returns their number; at most `capacity` are written (call again if it is larger),
+ * or a negative number if the text is too long to count. */
+SLIP_API int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity);
+
+/* Bytes of a token, not ended by 0; may be part of a UTF-8 character. Special tokens
+ * give no bytes unless `special` is not 0. Returns the number of bytes, or minus that
+ * number if `capacity` is too small. */
+SLIP_API int32_t slip_token_bytes(const slip_pair * pair, int32_t token, int32_t special, char * bytes, int32_t capacity);
+
+/* 1 if the token ends an answer. */
+SLIP_API int32_t slip_is_end(const slip_pair * pair, int32_t token);
+
+/* --- decoding ---------------------------------------------------------------- */
+
+typedef enum slip_verify {
+    SLIP_VERIFY_GREEDY      = 0, /* the most likely token */
+    SLIP_VERIFY_HOST_SAMPLE = 1  /* drawn on the host, see slip_sampling */
+} slip_verify;
+
+/* The random number for a token depends on nothing but the seed and the token's
+ * absolute position, so the same seed gives the same text with a drafter, without
+ * one, and at any block length. */
+typedef struct slip_sampling {
+    uint32_t size;
+    int32_t  verify;      /* slip_verify */
+    float    temperature; /* 0 is greedy */
+    int32_t  top_k;       /* 0: all */
+    float    top_p;       /* 1: all */
+    float    min_p;       /* 0: all */
+    uint64_t seed;
+} slip_sampling;
+
+typedef struct slip_prompt_options {
+    uint32_t        size;
+    const int32_t * tokens;   /* the whole conversation, not only what is new */
+    int32_t         n_tokens; /* 1 or more */
+    int32_t         n_keep;   /* the next conversation will probably begin with this
+                                 many of these tokens: keep the state there. 0: none */
+    int32_t         drafting; /* 0: plain decoding, the drafter is not fed */
+    slip_sampling   sampling; /* for this answer */
+} slip_prompt_options;
+
+typedef struct slip_prompt_result {
+    uint32_t size;
+    int32_t  n_reused;   /* tokens that the target held already */
+    int32_t  token;      /* first token of the answer: the anchor */
+} slip_prompt_result;
+
+/* Brings the target (and the drafter) to the end of the prompt and chooses the first
+ * token. What the pair holds already is reused as far as the recurrent state can be
+ * taken back. SLIP_ERROR_CONTEXT if the prompt does not fit; the pair is then as it was. */
+SLIP_API slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, slip_prompt_result * result, slip_error * error);
+
+typedef struct slip_round_result {
+    uint32_t size;
+    int32_t  n_drafted;
+    int32_t  n_accepted;
+    int32_t  drafted[SLIP_MAX_BLOCK];
+    int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens */
+    int32_t  n_syncs;          /* times the host waited for the device */
+    int32_t  n_graphs_rebuilt; /* graphs that could not be reused */
+    int64_t  draft_us;
+    int64_t  verify_us;
+    int64_t  host_us;
+} slip_round_result;
+
+/* One round that drafts at most `n_draft` tokens (0: a plain step; never more than the
+ * trained block has, than a micro-batch holds, than the context has room for).
+ * SLIP_ERROR_CONTEXT if not even the anchor fits; the pair is then as it was. */
+SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, slip_round_result * result, slip_error * error);
+
+/* A round with a draft given by the caller instead of the drafter, for tests and for
+ * the control run: `draft` may be anything, the target verifies it like any other. */
+SLIP_API slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error);
+
+/* Tokens that the target holds; the anchor is not among them. */
+SLIP_API int32_t slip_position(const slip_pair * pair);
+
+/* Forgets all tokens. */
+SLIP_API void slip_reset(slip_pair * pair);
+
+/* While set to 1, slip_prompt and slip_round return SLIP_CANCELLED as soon as they
+ * can: between micro-batches, between draft and verify, on the CPU also inside them. */
+SLIP_API void slip_cancel(slip_pair * pair, int32_t cancelled);
+
+/* --- inspection -------------------------------------------------------------- */
+
+/* Logits of the target after each of `n_tokens` tokens from an empty state, in passes
+ * of `n_rows` tokens: 1 is what plain decoding computes, the block size what a verify
+ * computes. `logits` takes n_tokens * n_vocab floats. Forgets all tokens. */
+SLIP_API slip_status slip_eval(slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t n_rows, float * logits, slip_error * error);
+
+/* Logits of the target's last pass, row `row` of its outputs (the last prompt token, or
+ * anchor and draft of a round): n_vocab floats into `logits`. */
+SLIP_API slip_status slip_last_logits(slip_pair * pair, int32_t row, float * logits, slip_error * error);
+
+/* Drafter alone: reads `n_tokens` tokens of context through the target from an empty
+ * state, then runs one block behind them with `anchor`. `features` (may be NULL) takes
+ * n_tokens * n_taps * n_embd floats, the target's tapped layer outputs side by side;
+ * `hidden` takes block * n_embd_draft floats, the drafter's last hidden states after
+ * its final norm. Forgets all tokens. */
+SLIP_API slip_status slip_eval_draft(slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t anchor, float * features, float * hidden, slip_error * error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

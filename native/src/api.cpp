@@ -1,0 +1,172 @@
+// The C boundary: sizes checked, exceptions turned into a slip_error, nothing else.
+
+#include "slipstream.h"
+
+#include "devices.h"
+#include "failure.h"
+#include "log.h"
+#include "pair.h"
+
+#include "llama.h"
+
+#include <cstdio>
+#include <mutex>
+#include <new>
+
+namespace {
+
+slip_status fail(slip_error * error, slip_status status, const char * message, const char * remedy) {
+    if (error) {
+        error->status = status;
+        std::snprintf(error->message, sizeof(error->message), "%s", message);
+        std::snprintf(error->remedy, sizeof(error->remedy), "%s", remedy);
+    }
+    return status;
+}
+
+template <typename F> slip_status guarded(slip_error * error, F && body) {
+    try {
+        body();
+        return SLIP_OK;
+    } catch (const slip_failure & failure) {
+        return fail(error, failure.status, failure.what(), failure.remedy.c_str());
+    } catch (const std::bad_alloc &) {
+        return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
+    } catch (const std::exception & exception) {
+        return fail(error, SLIP_ERROR_INTERNAL, exception.what(), "");
+    }
+}
+
+template <typename T> void check_size(const T & value, const char * name) {
+    if (value.size != sizeof(T)) {
+        throw slip_failure(SLIP_ERROR_OPTION, std::string("`") + name + "` has a size of another version of this library.");
+    }
+}
+
+void start_backends() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        slip_log_install();
+        llama_backend_init();
+    });
+}
+
+} // namespace
+
+int32_t slip_abi(void) {
+    return SLIP_ABI;
+}
+
+const char * slip_version(void) {
+    return llama_version();
+}
+
+int32_t slip_device_count(void) {
+    int32_t count = 0;
+    guarded(nullptr, [&] {
+        start_backends();
+        count = static_cast<int32_t>(slip_devices().size());
+    });
+    return count;
+}
+
+slip_status slip_device_get(int32_t index, slip_device * device, slip_error * error) {
+    return guarded(error, [&] {
+        start_backends();
+        const auto devices = slip_devices();
+        if (index < 0 || index >= static_cast<int32_t>(devices.size())) {
+            throw slip_failure(SLIP_ERROR_OPTION, "There is no device of that number.");
+        }
+        *device = slip_device_describe(devices[index]);
+    });
+}
+
+slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip_error * error) {
+    *pair = nullptr;
+    return guarded(error, [&] {
+        check_size(*options, "options");
+        start_backends();
+        *pair = new slip_pair(*options);
+    });
+}
+
+void slip_free(slip_pair * pair) {
+    delete pair;
+}
+
+slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*info, "info");
+        *info = pair->info();
+    });
+}
+
+const char * slip_chat_template(const slip_pair * pair) {
+    return pair->chat_template();
+}
+
+int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity) {
+    int32_t n = INT32_MIN;
+    guarded(nullptr, [&] {
+        n = llama_tokenize(pair->vocab(), text, length, tokens, capacity, /*add_special*/ false, /*parse_special*/ true);
+    });
+    return n != INT32_MIN && n < 0 ? -n : n;
+}
+
+int32_t slip_token_bytes(const slip_pair * pair, int32_t token, int32_t special, char * bytes, int32_t capacity) {
+    const bool known = token >= 0 && token < llama_vocab_n_tokens(pair->vocab());
+    return known ? llama_token_to_piece(pair->vocab(), token, bytes, capacity, /*lstrip*/ 0, special != 0) : 0;
+}
+
+int32_t slip_is_end(const slip_pair * pair, int32_t token) {
+    const bool known = token >= 0 && token < llama_vocab_n_tokens(pair->vocab());
+    return known && llama_vocab_is_eog(pair->vocab(), token);
+}
+
+slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, slip_prompt_result * result, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*options, "options");
+        check_size(options->sampling, "sampling");
+        check_size(*result, "result");
+        *result = pair->prompt(*options);
+    });
+}
+
+slip_status slip_round(slip_pair * pair, int32_t n_draft, slip_round_result * result, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*result, "result");
+        *result = pair->round(n_draft, nullptr);
+    });
+}
+
+slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*result, "result");
+        *result = pair->round(n_draft, draft);
+    });
+}
+
+int32_t slip_position(const slip_pair * pair) {
+    return pair->position();
+}
+
+void slip_reset(slip_pair * pair) {
+    pair->reset();
+}
+
+void slip_cancel(slip_pair * pair, int32_t cancelled) {
+    pair->cancel(cancelled != 0);
+}
+
+slip_status slip_eval(slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t n_rows, float * logits, slip_error * error) {
+    return guarded(error, [&] { pair->eval(tokens, n_tokens, n_rows, logits); });
+}
+
+slip_status slip_last_logits(slip_pair * pair, int32_t row, float * logits, slip_error * error) {
+    return guarded(error, [&] { pair->last_logits(row, logits); });
+}
+
+slip_status slip_eval_draft(
+        slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t anchor, float * features, float * hidden, slip_error * error) {
+    return guarded(error, [&] { pair->eval_draft(tokens, n_tokens, anchor, features, hidden); });
+}

@@ -1,0 +1,17 @@
+// Devices as ggml knows them.
+
+#pragma once
+
+#include "slipstream.h"
+
+#include "ggml-backend.h"
+
+#include <vector>
+
+// All devices that can hold a model, the CPU first.
+std::vector<ggml_backend_dev_t> slip_devices();
+
+// The device of that name, the CPU for NULL. Throws SLIP_ERROR_DEVICE if there is none.
+ggml_backend_dev_t slip_device_find(const char * name);
+
+slip_device slip_device_describe(ggml_backend_dev_t device);

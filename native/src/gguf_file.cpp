@@ -1,0 +1,126 @@
+#include "gguf_file.h"
+
+#include "failure.h"
+#include "log.h"
+
+#include "ggml.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+static const char * k_tokens = "tokenizer.ggml.tokens";
+
+static int64_t whole_number(const void * data, int64_t index, gguf_type type) {
+    switch (type) {
+        case GGUF_TYPE_UINT8:  return static_cast<const uint8_t  *>(data)[index];
+        case GGUF_TYPE_INT8:   return static_cast<const int8_t   *>(data)[index];
+        case GGUF_TYPE_UINT16: return static_cast<const uint16_t *>(data)[index];
+        case GGUF_TYPE_INT16:  return static_cast<const int16_t  *>(data)[index];
+        case GGUF_TYPE_UINT32: return static_cast<const uint32_t *>(data)[index];
+        case GGUF_TYPE_INT32:  return static_cast<const int32_t  *>(data)[index];
+        case GGUF_TYPE_UINT64: return static_cast<int64_t>(static_cast<const uint64_t *>(data)[index]);
+        case GGUF_TYPE_INT64:  return static_cast<const int64_t  *>(data)[index];
+        default: throw std::invalid_argument("not a whole number");
+    }
+}
+
+slip_gguf_file::slip_gguf_file(const std::string & path, const std::string & architecture) :
+    path_(path), tensors_(nullptr, ggml_free), file_(nullptr, gguf_free) {
+    const auto fs_path = std::filesystem::u8path(path);
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(fs_path, error);
+    if (error) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path + "` cannot be opened: " + error.message() + ".",
+            "Check the path, or convert the model again.");
+    }
+
+    char magic[4] = {};
+    std::ifstream(fs_path, std::ios::binary).read(magic, sizeof(magic));
+    if (std::memcmp(magic, "GGUF", sizeof(magic)) != 0) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path + "` is not a GGUF file.",
+            "Choose a file that Slipstream converted, or convert the model again.");
+    }
+
+    ggml_context * tensors = nullptr;
+    slip_log_take_errors();
+    file_.reset(gguf_init_from_file(path.c_str(), { /*.no_alloc =*/ true, /*.ctx =*/ &tensors }));
+    tensors_.reset(tensors);
+    if (!file_) {
+        throw slip_failure(SLIP_ERROR_FILE,
+            "The header of `" + path + "` cannot be read: " + slip_log_take_errors() + ".",
+            "The file is incomplete or damaged: convert the model again.");
+    }
+
+    size_t end = gguf_get_data_offset(file_.get());
+    for (int64_t i = 0; i < gguf_get_n_tensors(file_.get()); ++i) {
+        end = std::max(end, gguf_get_data_offset(file_.get()) +
+            gguf_get_tensor_offset(file_.get(), i) + gguf_get_tensor_size(file_.get(), i));
+    }
+    if (bytes < end) {
+        throw slip_failure(SLIP_ERROR_FILE,
+            "`" + path + "` is incomplete: it has " + std::to_string(bytes) + " bytes of " + std::to_string(end) + ".",
+            "Convert or download it again.");
+    }
+
+    const std::string found = text("general.architecture");
+    if (found != architecture) {
+        throw slip_failure(SLIP_ERROR_MODEL,
+            "`" + path + "` holds a model of architecture `" + found + "`; `" + architecture + "` is needed here.",
+            architecture == "dflash" ? "Choose the DFlash drafter of this target." : "Choose a Qwen3.5 model.");
+    }
+}
+
+int64_t slip_gguf_file::require(const std::string & key) const {
+    const int64_t id = gguf_find_key(file_.get(), key.c_str());
+    if (id < 0) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the key `" + key + "`.", "Convert the model again.");
+    }
+    return id;
+}
+
+int64_t slip_gguf_file::number(const std::string & key) const {
+    const int64_t id = require(key);
+    return whole_number(gguf_get_val_data(file_.get(), id), 0, gguf_get_kv_type(file_.get(), id));
+}
+
+std::vector<int64_t> slip_gguf_file::numbers(const std::string & key) const {
+    const int64_t id = require(key);
+    std::vector<int64_t> out(gguf_get_arr_n(file_.get(), id));
+    for (size_t i = 0; i < out.size(); ++i) {
+        out[i] = whole_number(gguf_get_arr_data(file_.get(), id), i, gguf_get_arr_type(file_.get(), id));
+    }
+    return out;
+}
+
+std::string slip_gguf_file::text(const std::string & key) const {
+    const int64_t id = gguf_find_key(file_.get(), key.c_str());
+    const bool there = id >= 0 && gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_STRING;
+    return there ? gguf_get_val_str(file_.get(), id) : "";
+}
+
+int64_t slip_gguf_file::dimension(const std::string & tensor, int index) const {
+    const ggml_tensor * found = ggml_get_tensor(tensors_.get(), tensor.c_str());
+    if (!found) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the tensor `" + tensor + "`.", "Convert the model again.");
+    }
+    return found->ne[index];
+}
+
+int64_t slip_gguf_file::n_tokens() const {
+    return gguf_get_arr_n(file_.get(), require(k_tokens));
+}
+
+bool slip_gguf_file::same_tokens(const slip_gguf_file & other) const {
+    if (n_tokens() != other.n_tokens()) {
+        return false;
+    }
+    const int64_t mine = require(k_tokens), theirs = other.require(k_tokens);
+    for (int64_t i = 0; i < n_tokens(); ++i) {
+        if (std::strcmp(gguf_get_arr_str(file_.get(), mine, i), gguf_get_arr_str(other.file_.get(), theirs, i)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,43 @@
+// What a GGUF file says of itself, read before any weight is loaded.
+
+#pragma once
+
+#include "gguf.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+class slip_gguf_file {
+public:
+    // Throws SLIP_ERROR_FILE if the file is missing, foreign or shorter than its header
+    // promises, SLIP_ERROR_MODEL if its architecture is not `architecture`.
+    slip_gguf_file(const std::string & path, const std::string & architecture);
+
+    const std::string & path() const { return path_; }
+
+    // Whole number under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing.
+    int64_t number(const std::string & key) const;
+
+    // Array of whole numbers under `key`; throws like number().
+    std::vector<int64_t> numbers(const std::string & key) const;
+
+    // Text under `key`, or "" if there is none.
+    std::string text(const std::string & key) const;
+
+    // Size of one dimension of a tensor; throws SLIP_ERROR_FILE if there is no such tensor.
+    int64_t dimension(const std::string & tensor, int index) const;
+
+    // Whether both files hold the same token list.
+    bool same_tokens(const slip_gguf_file & other) const;
+
+    int64_t n_tokens() const;
+
+private:
+    int64_t require(const std::string & key) const;
+
+    std::string path_;
+    std::unique_ptr<ggml_context, void (*)(ggml_context *)> tensors_;
+    std::unique_ptr<gguf_context, void (*)(gguf_context *)> file_;
+};

@@ -1,0 +1,183 @@
+#include "load.h"
+
+#include "devices.h"
+#include "failure.h"
+#include "gguf_file.h"
+#include "log.h"
+
+#include "llama-ext.h"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+namespace {
+
+// A drafter that does not belong to its target must not get as far as decoding: it would
+// read layers that are not there, or draft from another vocabulary.
+void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
+    const auto refuse = [&](const std::string & why) {
+        throw slip_failure(SLIP_ERROR_PAIR,
+            "The drafter `" + draft.path() + "` does not belong to `" + target.path() + "`: " + why + ".",
+            "Choose the DFlash drafter that was made for this target.");
+    };
+    const auto number_text = [](int64_t n) { return std::to_string(n); };
+
+    if (!target.same_tokens(draft)) {
+        refuse("their vocabularies differ (" + number_text(target.n_tokens()) + " and " + number_text(draft.n_tokens()) + " tokens)");
+    }
+
+    const int64_t n_layers = target.number("qwen35.block_count");
+    const int64_t n_embd   = target.number("qwen35.embedding_length");
+    const int64_t n_draft  = draft.number("dflash.embedding_length");
+    if (n_embd != n_draft) {
+        refuse("its hidden size is " + number_text(n_draft) + ", the target's is " + number_text(n_embd));
+    }
+
+    const auto taps = draft.numbers("dflash.target_layers");
+    for (const int64_t tap : taps) {
+        if (tap < 1 || tap > n_layers) {
+            refuse("it reads the input of target layer " + number_text(tap) + ", and the target has " + number_text(n_layers) + " layers");
+        }
+    }
+    const int64_t fc_in = draft.dimension("fc.weight", 0);
+    if (fc_in != static_cast<int64_t>(taps.size()) * n_embd) {
+        refuse("it reads " + number_text(taps.size()) + " layers of " + number_text(n_embd) + ", and its `fc` takes " + number_text(fc_in) + " values");
+    }
+
+    const int64_t mask = draft.number("tokenizer.ggml.mask_token_id");
+    if (mask < 0 || mask >= target.n_tokens()) {
+        refuse("its mask token " + number_text(mask) + " is not in the vocabulary of " + number_text(target.n_tokens()));
+    }
+    const int64_t block = draft.number("dflash.block_size");
+    if (block < 2 || block > SLIP_MAX_BLOCK) {
+        refuse("its block size " + number_text(block) + " is not within 2 and " + number_text(SLIP_MAX_BLOCK));
+    }
+
+    // A key that both carry since conversion: the target's tokenizer, merges included.
+    const std::string key = "slipstream.tokenizer.sha256";
+    if (!target.text(key).empty() && !draft.text(key).empty() && target.text(key) != draft.text(key)) {
+        refuse("it was converted with another tokenizer");
+    }
+}
+
+struct progress_part {
+    slip_progress callback;
+    void *        user;
+    float         from, to;
+    bool          stopped;
+};
+
+bool on_progress(float fraction, void * user) {
+    auto * part = static_cast<progress_part *>(user);
+    if (part->callback && !part->callback(part->from + fraction * (part->to - part->from), part->user)) {
+        part->stopped = true;
+    }
+    return !part->stopped;
+}
+
+bool on_abort(void * cancelled) {
+    return static_cast<std::atomic<bool> *>(cancelled)->load(std::memory_order_relaxed);
+}
+
+llama_model_ptr load_model(const slip_gguf_file & file, ggml_backend_dev_t device, progress_part part) {
+    const bool on_gpu = slip_device_describe(device).kind == SLIP_DEVICE_GPU;
+    ggml_backend_dev_t devices[] = { on_gpu ? device : nullptr, nullptr };
+
+    llama_model_params params = llama_model_default_params();
+    params.devices                     = devices;
+    params.n_gpu_layers                = on_gpu ? -1 : 0;
+    params.split_mode                  = LLAMA_SPLIT_MODE_NONE;
+    params.progress_callback           = on_progress;
+    params.progress_callback_user_data = &part;
+    params.load_mtp                    = false;
+
+    slip_log_take_errors();
+    llama_model_ptr model(llama_model_load_from_file(file.path().c_str(), params));
+    if (part.stopped) {
+        throw slip_failure(SLIP_CANCELLED, "Loading was cancelled.");
+    }
+    if (!model) {
+        const std::string why = slip_log_take_errors();
+        const bool memory = why.find("alloc") != std::string::npos;
+        throw slip_failure(memory ? SLIP_ERROR_MEMORY : SLIP_ERROR_FILE, "`" + file.path() + "` cannot be loaded: " + why,
+            memory ? "Choose a smaller quantisation or context, or the CPU." : "Convert the model again.");
+    }
+    return model;
+}
+
+llama_context_ptr make_context(llama_model * model, llama_context_params params) {
+    slip_log_take_errors();
+    llama_context_ptr ctx(llama_init_from_model(model, params));
+    if (!ctx) {
+        throw slip_failure(SLIP_ERROR_MEMORY,
+            "A context of " + std::to_string(params.n_ctx) + " tokens cannot be made: " + slip_log_take_errors(),
+            "Choose a smaller context.");
+    }
+    return ctx;
+}
+
+} // namespace
+
+slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled) {
+    if (options.n_ctx < 1 || options.n_ubatch < 8 || options.n_threads < 0) {
+        throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch or threads are out of range.",
+            "Use a micro-batch of 8 tokens or more.");
+    }
+
+    slip_models out;
+    out.device = slip_device_find(options.device);
+    out.n_ctx  = options.n_ctx;
+
+    const slip_gguf_file target_file(options.target, "qwen35");
+    std::unique_ptr<slip_gguf_file> draft_file;
+    if (options.draft) {
+        draft_file = std::make_unique<slip_gguf_file>(options.draft, "dflash");
+        check_pair(target_file, *draft_file);
+        out.block = static_cast<int32_t>(draft_file->number("dflash.block_size"));
+        out.mask  = static_cast<llama_token>(draft_file->number("tokenizer.ggml.mask_token_id"));
+        for (const int64_t tap : draft_file->numbers("dflash.target_layers")) {
+            out.taps.push_back(static_cast<int32_t>(tap));
+        }
+    }
+
+    const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
+    out.target = load_model(target_file, out.device, { options.progress, options.user, 0.0f, share, false });
+    if (draft_file) {
+        out.draft = load_model(*draft_file, out.device, { options.progress, options.user, share, 1.0f, false });
+    }
+
+    const int32_t cores   = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+    const int32_t threads = options.n_threads > 0 ? options.n_threads : cores;
+    const int32_t verify  = std::max(1, std::min(out.block, options.n_ubatch)); // widest pass that is verified
+
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx               = static_cast<uint32_t>(options.n_ctx);
+    params.n_batch             = static_cast<uint32_t>(options.n_ubatch);
+    params.n_ubatch            = static_cast<uint32_t>(options.n_ubatch);
+    params.n_seq_max           = 1;
+    params.n_rs_seq            = out.block ? static_cast<uint32_t>(verify - 1) : 0;
+    params.n_outputs_max       = static_cast<uint32_t>(verify);
+    params.n_threads           = threads;
+    params.n_threads_batch     = threads;
+    params.no_perf             = false; // the count of reused graphs comes with it
+    params.abort_callback      = on_abort;
+    params.abort_callback_data = &cancelled;
+    out.ctx_target = make_context(out.target.get(), params);
+
+    if (out.draft) {
+        // The whole block goes through in one pass, also behind the last token that fits.
+        params.n_ctx         = static_cast<uint32_t>(options.n_ctx + out.block);
+        params.n_batch       = static_cast<uint32_t>(std::max(options.n_ubatch, out.block));
+        params.n_ubatch      = params.n_batch;
+        params.n_rs_seq      = 0;
+        params.n_outputs_max = static_cast<uint32_t>(out.block);
+        params.ctx_other     = out.ctx_target.get(); // embeddings and head are the target's
+        out.ctx_draft = make_context(out.draft.get(), params);
+
+        char causal[8] = {};
+        llama_model_meta_val_str(out.draft.get(), "dflash.attention.causal", causal, sizeof(causal));
+        llama_set_causal_attn(out.ctx_draft.get(), std::string(causal) == "true");
+    }
+    return out;
+}

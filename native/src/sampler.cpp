@@ -1,0 +1,121 @@
+#include "sampler.h"
+
+#include "failure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+// Philox4x32-10, a counter-based generator: Salmon et al., "Parallel Random Numbers: As Easy
+// as 1, 2, 3", SC 2011. Four words for one counter, no state.
+static std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t seed) {
+    uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+        const uint64_t a = uint64_t(0xD2511F53) * counter[0];
+        const uint64_t b = uint64_t(0xCD9E8D57) * counter[2];
+        counter = { uint32_t(b >> 32) ^ counter[1] ^ k0, uint32_t(b), uint32_t(a >> 32) ^ counter[3] ^ k1, uint32_t(a) };
+        k0 += 0x9E3779B9;
+        k1 += 0xBB67AE85;
+    }
+    return counter;
+}
+
+// A standard Gumbel variate for each of four neighbouring tokens.
+static std::array<double, 4> gumbel(uint64_t seed, int32_t position, int32_t token) {
+    std::array<double, 4> out;
+    const auto words = philox({ uint32_t(position), uint32_t(token) / 4, 0, 0 }, seed);
+    for (int i = 0; i < 4; ++i) {
+        const double u = (words[i] + 0.5) * 0x1p-32; // in (0, 1), both ends left out
+        out[i] = -std::log(-std::log(u));
+    }
+    return out;
+}
+
+static int32_t argmax(const float * logits, int32_t n_vocab) {
+    return static_cast<int32_t>(std::max_element(logits, logits + n_vocab) - logits);
+}
+
+slip_sampler::slip_sampler(const slip_sampling & options) : options_(options) {
+    const bool known = options.verify == SLIP_VERIFY_GREEDY || options.verify == SLIP_VERIFY_HOST_SAMPLE;
+    const bool valid = std::isfinite(options.temperature) && options.temperature >= 0 && options.top_k >= 0 &&
+        options.top_p > 0 && options.top_p <= 1 && options.min_p >= 0 && options.min_p < 1;
+    if (!known || !valid) {
+        throw slip_failure(SLIP_ERROR_OPTION, known ? "The sampling values are out of range." : "Unknown verify mode.");
+    }
+}
+
+int32_t slip_sampler::choose(const float * logits, int32_t n_vocab, int32_t position) {
+    if (options_.verify == SLIP_VERIFY_GREEDY || options_.temperature == 0) {
+        return argmax(logits, n_vocab);
+    }
+
+    kept_.resize(n_vocab);
+    std::iota(kept_.begin(), kept_.end(), 0);
+    keep_top_k(logits);
+    keep_top_p(logits);
+    keep_min_p(logits);
+    std::sort(kept_.begin(), kept_.end()); // by id: neighbours share a call of the generator
+
+    int32_t best = kept_.front(), quad = -1;
+    double  best_score = -std::numeric_limits<double>::infinity();
+    std::array<double, 4> noise = {};
+    for (const int32_t token : kept_) {
+        if (token / 4 != quad) {
+            quad  = token / 4;
+            noise = gumbel(options_.seed, position, token);
+        }
+        const double score = double(logits[token]) / options_.temperature + noise[token % 4];
+        if (score > best_score) {
+            best_score = score;
+            best       = token;
+        }
+    }
+    return best;
+}
+
+void slip_sampler::keep_top_k(const float * logits) {
+    const size_t k = options_.top_k;
+    if (k == 0 || k >= kept_.size()) {
+        return;
+    }
+    const auto likelier = [logits](int32_t a, int32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; };
+    std::nth_element(kept_.begin(), kept_.begin() + (k - 1), kept_.end(), likelier);
+    kept_.resize(k);
+}
+
+void slip_sampler::keep_top_p(const float * logits) {
+    if (options_.top_p >= 1) {
+        return;
+    }
+    const auto less_likely = [logits](int32_t a, int32_t b) { return logits[a] != logits[b] ? logits[a] < logits[b] : a > b; };
+    const float max = logits[*std::max_element(kept_.begin(), kept_.end(), less_likely)];
+    double total = 0;
+    for (const int32_t token : kept_) {
+        total += std::exp(double(logits[token]) - max);
+    }
+
+    // A heap gives the likeliest one after the other without sorting the whole vocabulary.
+    std::make_heap(kept_.begin(), kept_.end(), less_likely);
+    auto   end = kept_.end();
+    double sum = 0;
+    while (end != kept_.begin() && sum < options_.top_p * total) {
+        std::pop_heap(kept_.begin(), end, less_likely);
+        --end;
+        sum += std::exp(double(logits[*end]) - max);
+    }
+    kept_.erase(kept_.begin(), end);
+}
+
+void slip_sampler::keep_min_p(const float * logits) {
+    if (options_.min_p <= 0) {
+        return;
+    }
+    float max = -std::numeric_limits<float>::infinity();
+    for (const int32_t token : kept_) {
+        max = std::max(max, logits[token]);
+    }
+    const float least = max + std::log(options_.min_p);
+    kept_.erase(std::remove_if(kept_.begin(), kept_.end(), [&](int32_t t) { return logits[t] < least; }), kept_.end());
+}

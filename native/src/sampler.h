@@ -1,0 +1,32 @@
+// The target's choice at one position.
+
+#pragma once
+
+#include "slipstream.h"
+
+#include <cstdint>
+#include <vector>
+
+class slip_sampler {
+public:
+    slip_sampler() = default;
+
+    // Throws SLIP_ERROR_OPTION for values that cannot be used.
+    explicit slip_sampler(const slip_sampling & options);
+
+    // Token for absolute position `position`, given its `n_vocab` logits. Greedy takes the
+    // largest (the lowest id among equals). Sampling keeps the top_k largest, of those the
+    // smallest set that reaches top_p, of those the ones at least min_p times as likely as
+    // the best, and takes argmax(logit / temperature + G(seed, position, token)), G from the
+    // standard Gumbel distribution: that draws from the softmax (Gumbel-max), and because
+    // each token has its own G, rounding in one logit cannot move the choice among others.
+    int32_t choose(const float * logits, int32_t n_vocab, int32_t position);
+
+private:
+    void keep_top_k(const float * logits);
+    void keep_top_p(const float * logits);
+    void keep_min_p(const float * logits);
+
+    slip_sampling        options_ = {};
+    std::vector<int32_t> kept_; // token ids that are still candidates
+};
