@@ -30,3 +30,37 @@ from app.engine.messages import (
 )
 from app.engine.params import AskParams, Backend, LoadParams, Sampling, Verify
 from app.engine.stats import RoundRecord, RoundTotals, speedup, tokens_per_second
+
+__all__ = [
+    "Answer",
+    "Ask",
+    "AskParams",
+    "Backend",
+    "Cancel",
+    "ChatMessage",
+    "Command",
+    "Decoded",
+    "DeviceInfo",
+    "Event",
+    "Failed",
+    "FakeEngine",
+    "FinishReason",
+    "Finished",
+    "Load",
+    "LoadParams",
+    "Loaded",
+    "LoadedModel",
+    "Loading",
+    "PlainMeasured",
+    "Prefilled",
+    "Role",
+    "RoundRecord",
+    "RoundTotals",
+    "Sampling",
+    "Script",
+    "Unload",
+    "Unloaded",
+    "Verify",
+    "speedup",
+    "tokens_per_second",
+]

@@ -55,7 +55,7 @@ class Script:
 
 @dataclass(slots=True)
 class FakeEngine:
-    """Same public surface as `Engine`: submit, drain, devices, close."""
+    """Same public surface as `Engine`: submit, drain, wait, devices, close."""
 
     script: Script = field(default_factory=Script)
     device_list: tuple[DeviceInfo, ...] = (FAKE_CPU, FAKE_GPU)
@@ -84,6 +84,10 @@ class FakeEngine:
                 return [event]
             self._running.popleft()
         return []
+
+    def wait(self, timeout: float) -> list[Event]:
+        """Like `drain`, after waiting for an event; here there is nothing to wait for."""
+        return self.drain()
 
     def devices(self) -> tuple[DeviceInfo, ...]:
         return self.device_list

@@ -212,6 +212,4 @@ class Unloaded:
     request: int
 
 
-Event = (
-    Loading | Loaded | PlainMeasured | Prefilled | Decoded | Finished | Failed | Unloaded
-)
+Event = Loading | Loaded | PlainMeasured | Prefilled | Decoded | Finished | Failed | Unloaded

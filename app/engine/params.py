@@ -82,7 +82,9 @@ class Sampling:
         if self.top_k < 0:
             raise OptionError(f"Top-k {self.top_k} is negative.", remedy="Use 0 (off) or more.")
         if not 0.0 < self.top_p <= 1.0:
-            raise OptionError(f"Top-p {self.top_p} is out of range.", remedy="Use above 0, up to 1.")
+            raise OptionError(
+                f"Top-p {self.top_p} is out of range.", remedy="Use above 0, up to 1."
+            )
         if not 0.0 <= self.min_p < 1.0:
             raise OptionError(f"Min-p {self.min_p} is out of range.", remedy="Use 0 to below 1.")
         if self.seed is not None and not 0 <= self.seed < 2**64:
