@@ -1,0 +1,85 @@
+"""A Hugging Face folder: its settings, and where each of its tensors lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.convert.document import Document
+from app.convert.shard import StoredTensor, read_shard
+from app.errors import CheckpointError, UnsupportedModelError
+
+_SINGLE: Final = "model.safetensors"
+_INDEX: Final = "model.safetensors.index.json"
+_DOWNLOAD: Final = "Download the model again."
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A folder whose shards are whole and agree with its index."""
+
+    folder: Path
+    config: Document
+    tensors: dict[str, StoredTensor]  # shard by shard, sorted by name within one
+
+    @classmethod
+    def open(cls, folder: Path, architectures: tuple[str, ...]) -> Checkpoint:
+        """Raises `CheckpointError` or, for any other model, `UnsupportedModelError`."""
+        config = read_config(folder, architectures)
+        return cls(folder, config, _locate_tensors(folder))
+
+
+def read_config(folder: Path, architectures: tuple[str, ...]) -> Document:
+    """``config.json`` of a model that is one of `architectures`."""
+    if not folder.is_dir():
+        raise CheckpointError(
+            f"`{folder}` is not a folder.", remedy="Name the folder that holds `config.json`."
+        )
+    config = Document.read(folder / "config.json")
+    found = config.items("architectures", str)
+    if not any(name in architectures for name in found):
+        raise UnsupportedModelError(
+            f"`{folder}` holds a model of the architecture `{', '.join(found)}`.",
+            remedy=f"Choose a folder with a `{architectures[0]}`.",
+        )
+    if config.values.get("quantization_config"):
+        raise UnsupportedModelError(
+            f"`{folder}` holds weights that are quantised already.",
+            remedy="Download the original model in BF16, F16 or F32.",
+        )
+    return config
+
+
+def _locate_tensors(folder: Path) -> dict[str, StoredTensor]:
+    index = folder / _INDEX
+    if not index.is_file():
+        if not (folder / _SINGLE).is_file():
+            raise CheckpointError(
+                f"`{folder}` has neither `{_SINGLE}` nor `{_INDEX}`.", remedy=_DOWNLOAD
+            )
+        return read_shard(folder / _SINGLE)
+    return _follow_index(Document.read(index), folder)
+
+
+def _follow_index(index: Document, folder: Path) -> dict[str, StoredTensor]:
+    weight_map = index.section("weight_map")
+    for name, file in weight_map.items():
+        if not isinstance(file, str) or Path(file).name != file:
+            raise CheckpointError(
+                f"`{index.path}` sends the tensor `{name}` to {file!r}, which is not a file name.",
+                remedy=_DOWNLOAD,
+            )
+    if not weight_map:
+        raise CheckpointError(f"`{index.path}` lists no tensors.", remedy=_DOWNLOAD)
+    tensors: dict[str, StoredTensor] = {}
+    for file in sorted(set(weight_map.values())):
+        shard = read_shard(folder / file)
+        promised = {name for name, place in weight_map.items() if place == file}
+        for name in sorted(promised ^ set(shard)):
+            where = "is not in" if name in promised else "is not listed in the index, but is in"
+            raise CheckpointError(
+                f"The tensor `{name}` {where} `{folder / file}`.", remedy=_DOWNLOAD
+            )
+        tensors.update(shard)
+    return tensors

@@ -1,0 +1,86 @@
+"""JSON files of a checkpoint, read so that what is missing or wrong is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from app.errors import CheckpointError
+
+_DOWNLOAD = "Download the model again."
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in `path`. Raises `CheckpointError` for anything else."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise CheckpointError(f"`{path}` is missing.", remedy=_DOWNLOAD) from error
+    except OSError as error:
+        raise CheckpointError(
+            f"`{path}` cannot be read: {error.strerror or error}.",
+            remedy="Check its permissions.",
+        ) from error
+    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
+        raise CheckpointError(f"`{path}` is not valid JSON: {error}.", remedy=_DOWNLOAD) from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"`{path}` does not hold a JSON object.", remedy=_DOWNLOAD)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The settings in one file. Every getter raises `CheckpointError` naming file and key."""
+
+    path: Path
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Document:
+        return cls(path, read_json(path))
+
+    def over(self, values: Mapping[str, Any]) -> Document:
+        """These settings with those of an inner section laid over them."""
+        return replace(self, values={**self.values, **values})
+
+    def section(self, key: str) -> dict[str, Any]:
+        """The object under `key`, empty if there is none."""
+        value = self.values.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.wrong(key, "an object")
+        return value
+
+    def integer(self, key: str, *, minimum: int = 1) -> int:
+        value = self._need(key)
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise self.wrong(key, f"a whole number of at least {minimum}")
+        return value
+
+    def number(self, key: str) -> float:
+        value = self._need(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise self.wrong(key, "a number above 0")
+        return float(value)
+
+    def items(self, key: str, kind: type) -> list[Any]:
+        """The list under `key`, all of whose members are of `kind`."""
+        value = self._need(key)
+        if not isinstance(value, list) or not all(type(item) is kind for item in value):
+            raise self.wrong(key, f"a list of {kind.__name__}")
+        return value
+
+    def wrong(self, key: str, wanted: str) -> CheckpointError:
+        return CheckpointError(
+            f"`{key}` in `{self.path}` is {self.values.get(key)!r}, not {wanted}.",
+            remedy=_DOWNLOAD,
+        )
+
+    def _need(self, key: str) -> Any:
+        if self.values.get(key) is None:
+            raise CheckpointError(f"`{self.path}` has no `{key}`.", remedy=_DOWNLOAD)
+        return self.values[key]

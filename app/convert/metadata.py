@@ -1,0 +1,74 @@
+"""The `general.*` keys: what a model is called, who made it, how it likes to be sampled."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, Final
+
+import gguf
+from gguf import GGUFWriter
+
+from app.convert.document import Document, read_json
+from app.convert.weights import WeightType
+from app.errors import CheckpointError
+
+_log = logging.getLogger(__name__)
+
+_SAMPLING: Final = {  # fields of gguf.Metadata, and their keys in generation_config.json
+    "sampling_top_k": ("top_k", int),
+    "sampling_top_p": ("top_p", float),
+    "sampling_min_p": ("min_p", float),
+    "sampling_temp": ("temperature", float),
+    "sampling_penalty_repeat": ("repetition_penalty", float),
+}
+
+
+def describe_model(
+    header: GGUFWriter, folder: Path, config: Document, parameters: int, weight_type: WeightType
+) -> None:
+    """Write all that the folder tells: model card, settings, and failing these its own name.
+
+    `parameters` is the count of numbers in the weights. What names parts of a model's
+    name is left to `gguf.Metadata`, so that it reads as from llama.cpp's converter.
+    """
+    metadata = gguf.Metadata.apply_metadata_heuristic(
+        gguf.Metadata(), _card(folder), dict(config.values), folder, parameters
+    )
+    for field, value in _sampling(folder).items():
+        setattr(metadata, field, value)
+    metadata.name = metadata.name or folder.name or "model"
+    metadata.size_label = metadata.size_label or gguf.size_label(parameters, parameters, 0, 0)
+    header.add_type(gguf.GGUFType.MODEL)
+    metadata.set_gguf_meta_model(header)
+    header.add_file_type(weight_type.file_type)
+    header.add_quantization_version(gguf.GGML_QUANT_VERSION)
+
+
+def _card(folder: Path) -> dict[str, Any]:
+    """The front matter of `README.md`: texts and lists of texts. Nothing depends on it."""
+    try:
+        card = gguf.Metadata.load_model_card(folder)
+    except Exception as error:  # of yaml, which is not ours to import
+        _log.info("Ignoring the model card of `%s`: %s", folder, error)
+        return {}
+    return {
+        key: value
+        for key, value in card.items()
+        if isinstance(value, str)
+        or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    }
+
+
+def _sampling(folder: Path) -> dict[str, int | float]:
+    path = folder / "generation_config.json"
+    try:
+        values = read_json(path) if path.is_file() else {}
+    except CheckpointError as error:  # a hint for sampling is not worth a refusal
+        _log.info("Ignoring `%s`: %s", path, error)
+        return {}
+    return {
+        field: kind(values[key])
+        for field, (key, kind) in _SAMPLING.items()
+        if type(values.get(key)) in (int, kind)
+    }

@@ -1,0 +1,94 @@
+"""What a model must consist of, compared with what a checkpoint has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gguf.constants import GGMLQuantizationType
+
+from app.convert.shard import DTYPES, StoredTensor
+from app.convert.weights import Array, Shape, WeightType, bytes_of, storage_of
+from app.errors import CheckpointError, UnsupportedModelError
+
+Step = Callable[[Array], Array]
+
+_NAMED: Final = 5  # names in a message; the rest is counted
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A tensor of the model, under its name in the checkpoint and in GGUF."""
+
+    source: str
+    name: str
+    shape: Shape
+    arrange: Step | None = None  # moves whole rows, columns or dimensions; any dtype
+    compute: Step | None = None  # works on each number by itself; floats
+    stored_shape: Shape | None = None  # in GGUF, where it is another
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A tensor that will be written: from where, how, and as what."""
+
+    source: StoredTensor
+    name: str
+    shape: Shape
+    kind: GGMLQuantizationType
+    arrange: Step | None
+    compute: Step | None
+
+    @property
+    def bytes(self) -> int:
+        return bytes_of(self.shape, self.kind)
+
+
+def plan_tensors(
+    expected: Iterable[Expected],
+    found: Mapping[str, StoredTensor],
+    weight_type: WeightType,
+    folder: Path,
+) -> list[Planned]:
+    """One entry for each of `found`, in that order.
+
+    Raises `CheckpointError` if a tensor is missing, misshapen or unknown, and
+    `UnsupportedModelError` if its numbers are of a kind that is not read.
+    """
+    outline = {item.source: item for item in expected}
+    missing = [n for n, item in outline.items() if n not in found and not item.optional]
+    if missing:
+        raise _mismatch(folder, "lacks", missing)
+    unknown = [name for name in found if name not in outline]
+    if unknown:
+        raise _mismatch(folder, "has, unexpectedly,", unknown)
+    return [_plan(outline[name], tensor, weight_type) for name, tensor in found.items()]
+
+
+def _plan(item: Expected, tensor: StoredTensor, weight_type: WeightType) -> Planned:
+    if tensor.shape != item.shape:
+        raise CheckpointError(
+            f"The tensor `{tensor.name}` in `{tensor.file}` has the shape {list(tensor.shape)}; "
+            f"`config.json` asks for {list(item.shape)}.",
+            remedy="Download the model again; weights and `config.json` must be of one revision.",
+        )
+    if tensor.dtype not in DTYPES:
+        raise UnsupportedModelError(
+            f"The tensor `{tensor.name}` in `{tensor.file}` is of the type `{tensor.dtype}`.",
+            remedy=f"Choose a model stored as {', '.join(DTYPES)}.",
+        )
+    shape = item.stored_shape or item.shape
+    kind = storage_of(item.name, shape, weight_type)
+    return Planned(tensor, item.name, shape, kind, item.arrange, item.compute)
+
+
+def _mismatch(folder: Path, verb: str, names: list[str]) -> CheckpointError:
+    listed = ", ".join(f"`{name}`" for name in names[:_NAMED])
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return CheckpointError(
+        f"The model in `{folder}` {verb} the tensors {listed}{rest}.",
+        remedy="Download the model again; weights and `config.json` must be of one revision.",
+    )

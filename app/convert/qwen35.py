@@ -1,0 +1,128 @@
+"""The settings of Qwen3.5's text part, and their keys in GGUF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gguf import GGUFWriter
+
+from app.convert.document import Document
+from app.convert.heads import ValueHeads
+from app.convert.rope import rope_of
+from app.errors import UnsupportedModelError
+
+ARCH: Final = "qwen35"
+ARCHITECTURES: Final = ("Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM")
+
+LINEAR: Final = "linear_attention"
+FULL: Final = "full_attention"
+_MROPE_DEFAULT: Final = [11, 11, 10]  # of transformers, for checkpoints that leave it out
+
+
+@dataclass(frozen=True, slots=True)
+class Qwen35:
+    """The settings that shape the model; sizes are counts of numbers."""
+
+    layer_types: tuple[str, ...]
+    hidden: int
+    intermediate: int
+    vocab: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    linear_heads: ValueHeads
+    conv: int
+    context: int
+    norm_epsilon: float
+    full_interval: int
+    rope: Document
+    tied: bool
+
+    @classmethod
+    def read(cls, config: Document) -> Qwen35:
+        """Raises `CheckpointError` for a missing or wrong setting."""
+        tied = config.values.get("tie_word_embeddings")
+        config = config.over(config.section("text_config"))
+        layers = config.integer("num_hidden_layers")
+        if config.values.get("attention_bias") or not config.values.get("attn_output_gate", True):
+            raise UnsupportedModelError(
+                f"`{config.path}` asks for another attention than that of Qwen3.5.",
+                remedy="Choose an original Qwen3.5 model.",
+            )
+        return cls(
+            layer_types=_layer_types(config, layers),
+            hidden=config.integer("hidden_size"),
+            intermediate=config.integer("intermediate_size"),
+            vocab=config.integer("vocab_size"),
+            heads=config.integer("num_attention_heads"),
+            kv_heads=config.integer("num_key_value_heads"),
+            head_dim=config.integer("head_dim"),
+            linear_heads=_linear_heads(config),
+            conv=config.integer("linear_conv_kernel_dim"),
+            context=config.integer("max_position_embeddings"),
+            norm_epsilon=config.number("rms_norm_eps"),
+            full_interval=_full_interval(config),
+            rope=rope_of(config),
+            tied=bool(tied or config.values.get("tie_word_embeddings")),
+        )
+
+    def describe(self, header: GGUFWriter) -> None:
+        """Write the settings under the keys that llama.cpp reads."""
+        heads = self.linear_heads
+        sections = self.rope.values.get("mrope_section") or _MROPE_DEFAULT
+        factor = self.rope.values.get("partial_rotary_factor", 0.25)
+        for key, value in {
+            "block_count": len(self.layer_types),
+            "context_length": self.context,
+            "embedding_length": self.hidden,
+            "feed_forward_length": self.intermediate,
+            "attention.head_count": self.heads,
+            "attention.head_count_kv": self.kv_heads,
+            "attention.key_length": self.head_dim,
+            "attention.value_length": self.head_dim,
+            "ssm.conv_kernel": self.conv,
+            "ssm.state_size": heads.width,
+            "ssm.group_count": heads.keys,
+            "ssm.time_step_rank": heads.values,
+            "ssm.inner_size": heads.values * heads.width,
+            "full_attention_interval": self.full_interval,
+            "rope.dimension_count": int(self.head_dim * factor),
+        }.items():
+            header.add_uint32(f"{ARCH}.{key}", value)
+        header.add_array(f"{ARCH}.rope.dimension_sections", [*sections, 0, 0, 0, 0][:4])
+        header.add_float32(f"{ARCH}.rope.freq_base", self.rope.number("rope_theta"))
+        header.add_float32(f"{ARCH}.attention.layer_norm_rms_epsilon", self.norm_epsilon)
+        recurrent = [kind == LINEAR for kind in self.layer_types]
+        header.add_array(f"{ARCH}.attention.recurrent_layers", recurrent)
+
+
+def _full_interval(config: Document) -> int:
+    if config.values.get("full_attention_interval") is None:
+        return 4
+    return config.integer("full_attention_interval")
+
+
+def _layer_types(config: Document, layers: int) -> tuple[str, ...]:
+    if config.values.get("layer_types") is None:
+        interval = _full_interval(config)
+        return tuple(LINEAR if (i + 1) % interval else FULL for i in range(layers))
+    types = tuple(config.items("layer_types", str))
+    if len(types) != layers or not set(types) <= {LINEAR, FULL}:
+        raise config.wrong("layer_types", f"a list of {layers} times `{LINEAR}` or `{FULL}`")
+    return types
+
+
+def _linear_heads(config: Document) -> ValueHeads:
+    heads = ValueHeads(
+        keys=config.integer("linear_num_key_heads"),
+        values=config.integer("linear_num_value_heads"),
+        width=config.integer("linear_value_head_dim"),
+    )
+    if heads.values % heads.keys:
+        raise config.wrong("linear_num_value_heads", f"a multiple of {heads.keys} key heads")
+    if config.integer("linear_key_head_dim") != heads.width:
+        raise config.wrong(
+            "linear_key_head_dim", f"{heads.width}, the width of a value head: the only kind known"
+        )
+    return heads
