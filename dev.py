@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-if sys.version_info < (3, 11):
+if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts it may have an older one)
     sys.exit(f"Slipstream needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
 
 import argparse
@@ -34,7 +34,6 @@ VENV = ROOT / ".venv"
 BACKEND = NATIVE / "build_backend"
 BIN = "Scripts" if sys.platform == "win32" else "bin"
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, str(BACKEND))
 from slipstream_build.cache import cache_dir  # noqa: E402
 
@@ -188,7 +187,7 @@ def native(*options: str) -> Path:
         pip(env_dir, "install", "--quiet", *requires)
         ready.touch()
     command = [python_of(env_dir), "-m", "slipstream_build", *options]
-    env = dict(os.environ, PYTHONPATH=str(BACKEND), PYTHONDONTWRITEBYTECODE="1")
+    env = dict(os.environ, PYTHONPATH=str(BACKEND))
     env["PATH"] = str(env_dir / BIN) + os.pathsep + env["PATH"]
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"

@@ -9,7 +9,6 @@ edited in place is therefore noticed; it is neither built silently nor thrown aw
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,7 +87,7 @@ def _load_record(pristine: Path, tree: Path) -> dict[str, Any]:
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(pristine, part)
-    os.replace(part, tree)
+    part.replace(tree)
     files = {
         file.relative_to(tree).as_posix(): _stat(file) for file in tree.rglob("*") if file.is_file()
     }
@@ -99,7 +98,7 @@ def _save_record(tree: Path, record: dict[str, Any]) -> None:
     path = _record_path(tree)
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(record))
-    os.replace(part, path)
+    part.replace(path)
 
 
 def _record_path(tree: Path) -> Path:

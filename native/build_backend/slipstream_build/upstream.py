@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -67,7 +66,7 @@ def fetch(upstream: Upstream) -> Path:
                     f"{upstream.sdist}: sha256 is {_sha256(got)}, UPSTREAM.toml says "
                     f"{upstream.sha256}; not used"
                 )
-            os.replace(got, archive)
+            got.replace(archive)
             shutil.rmtree(part, ignore_errors=True)
             return archive
         if "DO NOT MATCH THE HASHES" in done.stderr:
@@ -112,7 +111,7 @@ def unpack(upstream: Upstream) -> Path:
             if content is not None and not _left_out(inside):
                 (part / inside).parent.mkdir(parents=True, exist_ok=True)
                 (part / inside).write_bytes(content.read())
-    os.replace(part, pristine)
+    part.replace(pristine)
     return pristine
 
 

@@ -93,7 +93,9 @@ def _build(upstream: Upstream, toolchain: str, folder: Path) -> Path:
     source_dir = tree.prepare(upstream)
     build_dir = _build_dir(upstream, toolchain, base=False)
     state = "incremental" if build_dir.is_dir() else "first, several minutes"
-    print(f"building llama-cpp-python {upstream.wheel_version} ({state}) in {build_dir}", flush=True)
+    print(
+        f"building llama-cpp-python {upstream.wheel_version} ({state}) in {build_dir}", flush=True
+    )
     build_dir.mkdir(parents=True, exist_ok=True)
     _key_file(build_dir).unlink(missing_ok=True)
     part = folder.with_name(folder.name + ".part")
@@ -117,7 +119,7 @@ def _build(upstream: Upstream, toolchain: str, folder: Path) -> Path:
     finally:
         os.chdir(before)
     shutil.rmtree(folder, ignore_errors=True)
-    os.replace(part, folder)
+    part.replace(folder)
     _key_file(build_dir).write_text(folder.name)
     _prune(folder.parent)
     print(f"built {name} in {time.monotonic() - started:.0f} s", flush=True)

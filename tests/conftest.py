@@ -1,0 +1,50 @@
+"""What no test may leave behind: a thread, an error in the log, a file in the user's folders.
+
+(An unexpected warning fails as well: `filterwarnings` in pyproject.toml.)
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+GRACE_S = 3.0  # a thread that was told to stop may need a moment
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Settings, models and conversations of the test run, never the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLIPSTREAM_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + GRACE_S
+    while left := [t for t in threading.enumerate() if t not in before and not t.daemon]:
+        if time.monotonic() > deadline:
+            pytest.fail(f"threads left running: {', '.join(t.name for t in left)}")
+        time.sleep(0.02)
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_error(request: pytest.FixtureRequest) -> Iterator[None]:
+    """An error in the log fails the test, unless the test asks for `caplog` and looks itself."""
+    seen: list[logging.LogRecord] = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = seen.append  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    yield
+    logging.getLogger().removeHandler(handler)
+    if seen and "caplog" not in request.fixturenames:
+        pytest.fail("logged: " + "; ".join(f"{r.name}: {r.getMessage()}" for r in seen))

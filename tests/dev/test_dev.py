@@ -1,0 +1,80 @@
+"""dev.py: what a user sees of it, and what it does on systems other than this one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dev
+
+COMMANDS = "setup run test check fix native package bench".split()
+
+
+def dev_py(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(dev.ROOT / "dev.py"), *args]
+    return subprocess.run(command, text=True, capture_output=True, check=False)
+
+
+def test_help_names_every_command() -> None:
+    shown = dev_py("--help").stdout
+    assert all(f"\n    {command} " in shown for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    done = dev_py(command, "--help")
+    assert done.returncode == 0
+    assert f"dev.py {command}" in done.stdout
+
+
+@pytest.mark.parametrize("args", [[], ["native", "--fast"], ["check", "app"], ["nonsense"]])
+def test_wrong_use_is_status_2(args: list[str]) -> None:
+    assert dev_py(*args).returncode == 2
+
+
+def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(dev, "_loads", lambda library: library != "libEGL.so.1")
+    assert "libegl1" in dev.missing_packages(fonts=False)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert dev.missing_packages(fonts=True) == []
+
+
+def test_without_root_it_gives_one_ready_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    monkeypatch.setattr(dev, "missing_packages", lambda fonts: ["g++", "libegl1"])
+    with pytest.raises(dev.Failed, match=r"sudo apt-get install .* g\+\+ libegl1"):
+        dev.system_packages()
+
+
+def test_as_root_it_installs(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def record(command: list[str], **_: object) -> int:
+        ran.append(" ".join(command))
+        return 0
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(dev, "missing_packages", lambda fonts: ["libegl1"] if fonts else [])
+    monkeypatch.setattr(dev, "call", record)
+    dev.system_packages()
+    assert ran[0].startswith("apt-get update")
+    assert ran[1].endswith("libegl1")
+
+
+def test_readme_gives_the_two_commands() -> None:
+    lines = (dev.ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert "python3 dev.py run" in lines
+    assert "python3 dev.py test" in lines
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no executable bit")
+def test_ci_runs_the_same_test_command() -> None:
+    script = Path(dev.ROOT, ".ci", "run")
+    assert os.access(script, os.X_OK)
+    assert "python3 dev.py test" in script.read_text()

@@ -1,0 +1,83 @@
+"""The build tree follows its inputs by content and never loses somebody's edit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from slipstream_build import tree
+from slipstream_build.errors import BuildError
+
+
+@pytest.fixture
+def pristine(tmp_path: Path) -> Path:
+    for name in ("a", "b", "c"):
+        file = tmp_path / "pristine" / f"src/{name}.cpp"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+        os.utime(file, (1_000_000, 1_000_000))
+    return tmp_path / "pristine"
+
+
+@pytest.fixture
+def built(pristine: Path) -> Path:
+    folder = pristine.with_name("source")
+    tree._sync(pristine, {"src/a.cpp": b"patched", "slipstream/x.cpp": b"ours"}, folder)
+    return folder
+
+
+def age(folder: Path) -> None:
+    """Make every file old, and the record agree, to see which ones are written again."""
+    record = tree._load_record(folder.with_name("pristine"), folder)
+    for name in record["files"]:
+        os.utime(folder / name, (2_000_000, 2_000_000))
+        record["files"][name] = tree._stat(folder / name)
+    tree._save_record(folder, record)
+
+
+def rewritten(folder: Path) -> set[str]:
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {f.relative_to(folder).as_posix() for f in files if f.stat().st_mtime != 2_000_000}
+
+
+def test_only_what_changed_is_written(pristine: Path, built: Path) -> None:
+    age(built)
+    tree._sync(pristine, {"src/a.cpp": b"patched", "slipstream/x.cpp": b"changed"}, built)
+    assert rewritten(built) == {"slipstream/x.cpp"}
+
+
+def test_a_dropped_patch_gives_the_file_back(pristine: Path, built: Path) -> None:
+    age(built)
+    tree._sync(pristine, {"src/b.cpp": None}, built)
+    assert (built / "src/a.cpp").read_text() == "a"
+    assert not (built / "src/b.cpp").exists()
+    assert not (built / "slipstream/x.cpp").exists()
+    assert rewritten(built) == {"src/a.cpp"}
+    tree._sync(pristine, {}, built)
+    assert (built / "src/b.cpp").read_text() == "b"
+
+
+@pytest.mark.parametrize("name", ["src/a.cpp", "src/c.cpp"])
+def test_an_edit_in_place_is_neither_built_nor_lost(pristine: Path, built: Path, name: str) -> None:
+    (built / name).write_text("edited")
+    with pytest.raises(BuildError, match=name):
+        tree._sync(pristine, {}, built)
+    assert (built / name).read_text() == "edited"
+
+
+def test_an_interrupted_sync_is_finished_by_the_next(
+    pristine: Path, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def power_cut(path: Path, content: bytes) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            tree._sync(pristine, {"src/c.cpp": b"patched"}, built)
+    (built / "src/c.cpp").write_text("half")
+    tree._sync(pristine, {"src/c.cpp": b"patched"}, built)
+    assert (built / "src/c.cpp").read_text() == "patched"
+    assert (built / "src/a.cpp").read_text() == "a"

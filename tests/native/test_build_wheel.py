@@ -1,0 +1,53 @@
+"""The installed package is what design says: one copy of each library, ours among them."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from slipstream_build import tree, upstream, wheel
+
+DIST = metadata.distribution("llama_cpp_python")
+PATHS = [Path(str(file)) for file in DIST.files or []]
+
+
+def test_the_version_says_whose_build_it_is() -> None:
+    assert DIST.version == upstream.load().wheel_version
+
+
+def test_nothing_lies_outside_the_package() -> None:
+    tops = {path.parts[0] for path in PATHS}
+    assert tops == {"llama_cpp", f"llama_cpp_python-{DIST.version}.dist-info"}
+    assert not [path for path in PATHS if path.parts[:2] == ("llama_cpp", "server")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of ELF libraries")
+def test_one_copy_of_each_library() -> None:
+    libraries = {path.name for path in PATHS if path.parent.name == "lib"}
+    assert libraries >= {"libllama.so", "libllama-common.so", "libggml.so", "libslipstream.so"}
+    assert all(name.endswith(".so") for name in libraries)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of ELF libraries")
+def test_our_library_finds_its_neighbours() -> None:
+    [path] = [path for path in PATHS if path.name == "libslipstream.so"]
+    assert ctypes.CDLL(str(DIST.locate_file(path))).slip_abi
+
+
+def test_the_key_follows_every_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = wheel._content_key("gcc 12")
+    assert wheel._content_key("gcc 12") == plain
+    assert wheel._content_key("gcc 13") != plain
+    sources = list(tree.library_sources())
+    monkeypatch.setattr(tree, "library_sources", lambda: sources[:-1])
+    assert wheel._content_key("gcc 12") != plain
+
+
+def test_build_options_belong_to_the_toolchain(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = wheel._toolchain()
+    monkeypatch.setenv("CMAKE_ARGS", "-DGGML_VULKAN=ON")
+    assert wheel._toolchain() != plain
