@@ -30,6 +30,7 @@ from app.engine.messages import (
 )
 from app.engine.params import AskParams, Backend, LoadParams, Sampling, Verify
 from app.engine.stats import RoundRecord, RoundTotals, speedup, tokens_per_second
+from app.engine.worker import Engine
 
 __all__ = [
     "Answer",
@@ -41,6 +42,7 @@ __all__ = [
     "Command",
     "Decoded",
     "DeviceInfo",
+    "Engine",
     "Event",
     "Failed",
     "FakeEngine",

@@ -139,7 +139,8 @@ class FakeEngine:
     def _rounds(self, command: Ask, prompt: int, model: LoadedModel) -> Iterator[Event]:
         thinking = _pieces(self.script.reasoning) if command.params.think else []
         pieces = thinking + _pieces(self.script.text)
-        totals, ids, text, reasoning = RoundTotals(), [], "", ""
+        totals, text, reasoning = RoundTotals(), "", ""
+        ids: list[int] = []
         reason = FinishReason.STOP
         accepted = 0
         record: RoundRecord | None = None
