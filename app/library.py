@@ -11,7 +11,6 @@ import errno
 import hashlib
 import json
 import logging
-import os
 import shutil
 import tempfile
 import time
@@ -135,9 +134,11 @@ class Library:
     def _folder(self, model: str) -> Path | None:
         """A model's folder under the root, or a folder anywhere; not for bundled ones."""
         here = [self._root / model] if Path(model).name == model else []
-        folders = (*here, Path(os.path.expanduser(model)))
-        # `Path.is_dir` raises for a name that is too long; this is just False.
-        return next((f for f in folders if model and os.path.isdir(f)), None)
+        try:
+            folders = (*here, Path(model).expanduser())
+            return next((f for f in folders if model and f.is_dir()), None)
+        except (OSError, RuntimeError):  # too long for a name, or of no such user
+            return None
 
     def _own_folders(self) -> list[Path]:
         """Folders under the root that are no known model's."""
@@ -221,7 +222,11 @@ def _convert(
     # Imported here: numpy and gguf are not needed to open a pair that is there.
     from app.convert import WeightType, convert_pair
 
-    convert_pair(target, draft, out, WeightType.F32, progress=progress, cancelled=cancel)
+    def on_bytes(done: int, total: int, _tensor: str) -> None:
+        if progress is not None:
+            progress(done / total)
+
+    convert_pair(target, draft, out, WeightType.F32, progress=on_bytes, cancelled=cancel)
 
 
 def _folder_status(folder: Path, title: str = "") -> ModelStatus:

@@ -141,7 +141,7 @@ def _bad(name: str, value: Any, remedy: str) -> OptionError:
 def _set_aside(path: Path, error: ValueError) -> None:
     broken = path.with_name(f"{path.name}.broken")
     try:
-        os.replace(path, broken)
+        path.replace(broken)
     except OSError as failed:
         _log.warning("`%s` cannot be read (%s) nor set aside: %s", path, error, failed)
         return
@@ -161,7 +161,7 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+        part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

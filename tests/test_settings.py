@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ def write(file: Path, text: str) -> None:
 def test_saved_is_loaded(file: Path, value: Settings) -> None:
     settings.save(file, value)
     assert settings.load(file) == value
-    assert os.listdir(file.parent) == [file.name]
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_the_file_is_readable(file: Path) -> None:
@@ -85,7 +84,7 @@ def test_a_folder_in_place_of_the_file(file: Path, caplog: pytest.LogCaptureFixt
     assert settings.load(file) == Settings()
     with pytest.raises(OutputError, match=r"settings\.toml"):
         settings.save(file, Settings())
-    assert os.listdir(file.parent) == [file.name]
+    assert list(file.parent.iterdir()) == [file]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,216 @@
+"""``slipstream ask``: one answer."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from app.cli.client import Interrupted
+from app.cli.command import INTERRUPTED, OK, Context, Job, Result
+from app.cli.console import Console
+from app.cli.loading import Choice, loaded
+from app.engine import (
+    Answer,
+    AskParams,
+    ChatMessage,
+    Decoded,
+    FinishReason,
+    Role,
+    Sampling,
+    Verify,
+)
+from app.errors import OptionError
+
+HELP: Final = "answer one prompt"
+
+_DEFAULTS: Final = Sampling()
+_SHAPING: Final = {  # option of `Sampling`: letter, type, what it does
+    "temperature": ("T", float, "evens out (above 1) or sharpens the choice; 0 is greedy"),
+    "top_k": ("K", int, "choose among the k most likely tokens; 0 is all"),
+    "top_p": ("P", float, "choose among the fewest tokens that reach this probability; 1 is all"),
+    "min_p": ("M", float, "drop tokens less likely than this share of the best; 0 is none"),
+}
+
+
+def add_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("prompt", metavar="PROMPT", help="what to answer; - reads it from stdin")
+    add("--system", metavar="TEXT", help="a system message before the prompt")
+    Choice.add_options(parser)
+    add(
+        "--verify",
+        choices=[verify.value for verify in Verify],
+        help="how the target chooses each token (default: greedy, but host-sample where one of "
+        "the sampling options below is given; greedy together with them is refused)",
+    )
+    for name, (letter, kind, does) in _SHAPING.items():
+        shown = f"{does} (default when sampling: {getattr(_DEFAULTS, name)})"
+        add(_option(name), type=kind, metavar=letter, help=shown)
+    add("--seed", type=int, metavar="S", help="the same seed gives the same text (default: fresh)")
+    add(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        default=AskParams().max_tokens,
+        help="the most tokens of an answer (default: %(default)s)",
+    )
+    add(
+        "--stop",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="end the answer before this text; may be given more than once",
+    )
+    add(
+        "--block",
+        type=block_length,
+        metavar="N|auto",
+        help="positions verified in a round: the last token and N - 1 drafted ones (default: auto)",
+    )
+    add("--no-draft", action="store_true", help="plain decoding, without the drafter")
+    add(
+        "--think",
+        action=BooleanOptionalAction,
+        default=False,
+        help="let the model think before it answers (default: no)",
+    )
+
+
+def prepare(args: Namespace) -> Job:
+    """Raises `OptionError` for options that cannot be used, or not together."""
+    chat = [ChatMessage(Role.USER, _prompt(args.prompt))]
+    if args.system:
+        chat.insert(0, ChatMessage(Role.SYSTEM, args.system))
+    params = AskParams(
+        max_tokens=args.max_tokens,
+        verify=_verify(args),
+        sampling=replace(_DEFAULTS, **_given(args, *_SHAPING, "seed")),
+        block=args.block,
+        draft=not args.no_draft,
+        think=args.think,
+        stop=tuple(args.stop),
+    )
+    return _Ask(replace(Choice.of(args), draft=params.draft), tuple(chat), params)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    choice: Choice
+    chat: tuple[ChatMessage, ...]
+    params: AskParams
+
+    def __call__(self, context: Context) -> Result:
+        console = context.console
+        with loaded(context, self.choice) as session:
+            params = replace(self.params, draft=session.model.has_draft)
+            try:
+                answer = session.client.ask(self.chat, params, _Streaming(console))
+            except Interrupted as interrupted:
+                if interrupted.answer is None:
+                    raise
+                answer = interrupted.answer
+        console.stream("\n")
+        console.note(_summary(answer))
+        cancelled = answer.finish_reason is FinishReason.CANCELLED
+        return Result(_fields(answer), status=INTERRUPTED if cancelled else OK)
+
+
+class _Streaming:
+    """Text goes to stdout as it comes, thinking to stderr."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._thinking = False
+
+    def __call__(self, decoded: Decoded) -> None:
+        if decoded.reasoning:
+            self._console.note(decoded.reasoning, end="")
+            self._thinking = True
+        if decoded.text:
+            if self._thinking:
+                self._console.note("")
+                self._thinking = False
+            self._console.stream(decoded.text)
+
+
+def _prompt(argument: str) -> str:
+    try:
+        text = sys.stdin.buffer.read().decode() if argument == "-" else argument
+        text.encode()  # an argument that is no UTF-8 comes with lone surrogates
+    except UnicodeError as error:
+        raise OptionError("The prompt is not UTF-8.", remedy="Convert it first.") from error
+    if not text.strip():
+        raise OptionError("The prompt is empty.", remedy="Give it some text.")
+    return text.rstrip("\r\n") if argument == "-" else text
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _given(args: Namespace, *names: str) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
+
+
+def _verify(args: Namespace) -> Verify:
+    """The mode that was asked for, or the one that the sampling options mean."""
+    shaping = {} if args.temperature == 0 else _given(args, *_SHAPING)
+    if args.verify is None:
+        sampled = shaping or (args.seed is not None and args.temperature != 0)
+        return Verify.HOST_SAMPLE if sampled else Verify.GREEDY
+    verify = Verify(args.verify)
+    if verify is Verify.GREEDY and shaping:
+        options = ", ".join(f"`{_option(name)}`" for name in shaping)
+        raise OptionError(
+            f"`--verify greedy` does not sample, so {options} would have no effect.",
+            remedy="Leave one of them out.",
+        )
+    return verify
+
+
+def block_length(text: str) -> int | None:
+    return None if text == "auto" else int(text)
+
+
+def _fields(answer: Answer) -> dict[str, object]:
+    return {
+        "text": answer.text,
+        "reasoning": answer.reasoning,
+        "token_ids": answer.token_ids,
+        "finish_reason": answer.finish_reason.value,
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": answer.completion_tokens,
+        "rounds": answer.rounds,
+        "drafted": answer.drafted,
+        "accepted": answer.accepted,
+        "accepted_per_round": answer.accepted_per_round,
+        "mean_accepted_length": answer.mean_accepted_length,
+        "tokens_per_s": answer.tokens_per_s,
+        "plain_tokens_per_s": answer.plain_tokens_per_s,
+        "speedup": answer.speedup,
+        "backend": answer.backend,
+        "device": answer.device,
+        "phase_ms": {
+            "draft": answer.draft_ms,
+            "verify": answer.verify_ms,
+            "host": answer.host_ms,
+        },
+        "syncs_per_round": answer.syncs_per_round,
+        "graphs_rebuilt": answer.graphs_rebuilt,
+    }
+
+
+def _summary(answer: Answer) -> str:
+    parts = [f"{answer.completion_tokens} tokens in {answer.rounds} rounds"]
+    if answer.drafted and answer.mean_accepted_length is not None:
+        parts.append(f"mean accepted length {answer.mean_accepted_length:.2f}")
+    if answer.tokens_per_s is not None:
+        parts.append(f"{answer.tokens_per_s:.0f} tokens/s")
+    if answer.speedup is not None:
+        parts.append(f"{answer.speedup:.2f} × plain")
+    parts.append(f"{answer.backend} ({answer.device})")
+    if answer.finish_reason is not FinishReason.STOP:
+        parts.append(f"ended by: {answer.finish_reason.value}")
+    return " · ".join(parts)

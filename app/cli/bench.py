@@ -1,0 +1,136 @@
+"""``slipstream bench``: plain decoding against DFlash, by block length.
+
+All modes take turns on every prompt, so that a machine that slows down slows all of
+them. A rate is the median over the answers of a mode, prefill not included.
+"""
+
+from __future__ import annotations
+
+import statistics
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from app.cli.command import Context, Job, Result
+from app.cli.loading import Choice, Session, loaded
+from app.engine import Answer, AskParams, ChatMessage, Role, RoundTotals, speedup
+from app.errors import OptionError
+
+HELP: Final = "measure plain decoding against DFlash"
+
+PROMPTS: Final = (
+    "What is DFlash?",
+    "Count from 1 to 30.",
+    "Write a short story about a river.",
+)
+_BLOCKS: Final = (2, 4, 8, 12, 16)
+
+
+@dataclass(slots=True)
+class _Mode:
+    """One way to decode and what was measured of it."""
+
+    name: str
+    params: AskParams
+    rates: list[float] = field(default_factory=list)
+    totals: RoundTotals = field(default_factory=RoundTotals)
+
+    def measure(self, session: Session, prompt: str) -> None:
+        self.add(session.client.ask([ChatMessage(Role.USER, prompt)], self.params))
+
+    def add(self, answer: Answer) -> None:
+        if answer.tokens_per_s is not None:
+            self.rates.append(answer.tokens_per_s)
+        self.totals.rounds += answer.rounds
+        self.totals.accepted += answer.accepted
+
+    @property
+    def rate(self) -> float | None:
+        return statistics.median(self.rates) if self.rates else None
+
+
+def add_options(parser: ArgumentParser) -> None:
+    Choice.add_options(parser)
+    parser.add_argument(
+        "--runs",
+        type=int,
+        metavar="N",
+        default=3,
+        help="how often each prompt is answered in each mode (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        default=128,
+        help="the most tokens of an answer (default: %(default)s)",
+    )
+
+
+def prepare(args: Namespace) -> Job:
+    """Raises `OptionError` for numbers that measure nothing."""
+    if args.runs < 1 or args.max_tokens < 2:
+        raise OptionError("There is nothing to measure.", remedy="Use 1 run and 2 tokens or more.")
+    return _Bench(Choice.of(args), args.runs, AskParams(max_tokens=args.max_tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    choice: Choice
+    runs: int
+    params: AskParams
+
+    def __call__(self, context: Context) -> Result:
+        with loaded(context, self.choice) as session:
+            plain = _Mode("plain", replace(self.params, draft=False))
+            governor = _Mode("auto", self.params)
+            blocks = {
+                block: _Mode(f"block {block}", replace(self.params, block=block))
+                for block in _block_lengths(session.model.block)
+            }
+            drafting = [*blocks.values(), governor] if session.model.has_draft else []
+            self._take_turns(context, session, [plain, *drafting])
+        value: dict[str, object] = {
+            "model": session.pair.id,
+            "machine": session.model.device.description,
+            "backend": session.model.backend,
+            "plain_tokens_per_s": plain.rate,
+            "rows": [{"block": block, **_row(mode, plain)} for block, mode in blocks.items()],
+            "governor": {
+                "tokens_per_s": governor.rate,
+                "speedup": speedup(governor.rate, plain.rate),
+            },
+        }
+        lines = [_line(mode, plain) for mode in (plain, *drafting)]
+        return Result(value, "\n".join([f"{session.pair.title} on {session.place}", *lines]))
+
+    def _take_turns(self, context: Context, session: Session, modes: list[_Mode]) -> None:
+        for mode in modes:  # the first answer of a mode builds its graphs
+            _Mode(mode.name, mode.params).measure(session, PROMPTS[0])
+        turns = [(p, mode) for _ in range(self.runs) for p in PROMPTS for mode in modes]
+        for done, (prompt, mode) in enumerate(turns):
+            context.console.progress("Measuring", done / len(turns))
+            mode.measure(session, prompt)
+
+
+def _block_lengths(trained: int) -> list[int]:
+    """Up to the length the drafter was trained for, 0 where there is no drafter."""
+    return sorted({block for block in (*_BLOCKS, trained) if 1 < block <= trained})
+
+
+def _row(mode: _Mode, plain: _Mode) -> dict[str, float | None]:
+    return {
+        "tokens_per_s": mode.rate,
+        "mean_accepted_length": mode.totals.mean_accepted_length,
+        "speedup": speedup(mode.rate, plain.rate),
+    }
+
+
+def _line(mode: _Mode, plain: _Mode) -> str:
+    cells = [
+        "-" if value is None else f"{value:.2f} {unit}"
+        for value, unit in zip(
+            _row(mode, plain).values(), ("tokens/s", "mean accepted length", "× plain"), strict=True
+        )
+    ]
+    return f"{mode.name:10}{'  '.join(cells)}"

@@ -1,0 +1,72 @@
+"""What people and programs read: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+
+
+class Console:
+    """With `as_json`, stdout gets one JSON object and not a letter more."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._shown: tuple[str, int] | None = None
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # answers hold any character
+                stream.reconfigure(errors="replace")
+
+    def stream(self, text: str) -> None:
+        """A piece of an answer, as it comes."""
+        if not self._as_json:
+            print(text, end="", flush=True)
+
+    def result(self, value: dict[str, object], text: str) -> None:
+        """The end of a command: `value` as JSON, or `text`."""
+        self._end_progress()
+        if self._as_json:
+            # ASCII, because the reader's encoding is unknown; NaN is no JSON.
+            print(json.dumps(value, allow_nan=False), flush=True)
+        elif text:
+            print(text, flush=True)
+
+    def failure(self, kind: str, message: str, remedy: str) -> None:
+        """What came in place of a result."""
+        if self._as_json:
+            error = {"kind": kind, "message": message, "remedy": remedy}
+            self.result({"error": error}, "")
+        else:
+            self.note(f"error: {message}\n{remedy}".rstrip())
+
+    def note(self, text: str, end: str = "\n") -> None:
+        """For people only."""
+        self._end_progress()
+        print(text, end=end, file=sys.stderr, flush=True)
+
+    def progress(self, label: str, fraction: float) -> None:
+        """One line that moves on a terminal, a line every tenth in a log."""
+        steps = 100 if sys.stderr.isatty() else 10
+        shown = (label, int(fraction * steps))
+        if shown == self._shown:
+            return
+        self._shown = shown
+        text = f"{label}: {shown[1] * 100 // steps} %"
+        if sys.stderr.isatty():
+            print(f"\r{text}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr)
+
+    def hang_up(self) -> None:
+        """The reader of stdout is gone: let the interpreter's last flush succeed."""
+        with contextlib.suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
+            os.close(null)
+
+    def _end_progress(self) -> None:
+        if self._shown is not None and sys.stderr.isatty():
+            print(file=sys.stderr)
+        self._shown = None

@@ -1,0 +1,36 @@
+"""``slipstream devices``: what the engine can really use, and why not the rest."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from contextlib import closing
+from dataclasses import asdict
+from typing import Final
+
+from app.cli.command import Context, Job, Result
+from app.engine import DeviceInfo
+
+HELP: Final = "list the devices and whether they can be used"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """There are none but the common ones."""
+
+
+def prepare(args: Namespace) -> Job:
+    return _run
+
+
+def _run(context: Context) -> Result:
+    with closing(context.open_engine()) as engine:
+        devices = engine.devices()
+    return Result({"devices": [asdict(d) for d in devices]}, "\n".join(map(_line, devices)))
+
+
+def _line(device: DeviceInfo) -> str:
+    memory = ""
+    if device.memory_total:
+        free, total = (size / 2**30 for size in (device.memory_free, device.memory_total))
+        memory = f", {free:.1f} of {total:.1f} GiB free"
+    verdict = "usable" if device.usable else f"not usable: {device.reason}"
+    return f"{device.name}  {device.description} ({device.kind}{memory})  {verdict}"

@@ -1,0 +1,182 @@
+"""``slipstream selftest``: does the chain work here, and is it lossless?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+from app.cli.client import Client
+from app.cli.command import FAILED, OK, Context, Job, Result
+from app.cli.loading import Choice, Session, load, open_pair
+from app.engine import Answer, AskParams, ChatMessage, Decoded, Role, RoundTotals
+from app.errors import SlipstreamError
+
+HELP: Final = "check that everything works on this machine"
+
+PROMPTS: Final = (
+    "What is DFlash?",
+    "Count from 1 to 12.",
+    "Write a short story about a river.",
+    "Greet me: 你好, नमस्ते, 👩‍👩‍👧‍👦!",
+)
+_PARAMS: Final = AskParams(max_tokens=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+
+
+def add_options(parser: ArgumentParser) -> None:
+    Choice.add_options(parser)
+
+
+def prepare(args: Namespace) -> Job:
+    choice = Choice.of(args)
+
+    def run(context: Context) -> Result:
+        with ExitStack() as stack:
+            checks = list(_Selftest(context, choice, stack).checks())
+        ok = all(check.ok for check in checks)
+        lines = [f"{'ok    ' if c.ok else 'FAILED'}  {c.name}: {c.detail}" for c in checks]
+        value: dict[str, object] = {"ok": ok, "checks": [asdict(check) for check in checks]}
+        return Result(value, "\n".join(lines), OK if ok else FAILED)
+
+    return run
+
+
+class _Wrong(Exception):
+    """A check came to a result, and it is the wrong one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """An answer and the pieces in which it came."""
+
+    prompt: str
+    answer: Answer
+    pieces: tuple[Decoded, ...]
+
+
+class _Selftest:
+    """Checks in order. A step gives its detail or raises; some are needed by the rest."""
+
+    def __init__(self, context: Context, choice: Choice, stack: ExitStack) -> None:
+        self._context = context
+        self._choice = choice
+        self._stack = stack
+        self._client: Client
+        self._session: Session
+        self._plain: list[_Trial] = []
+        self._drafted: list[_Trial] = []
+
+    def checks(self) -> Iterator[Check]:
+        needed = {
+            "native library": self._open_library,
+            "model": self._load_model,
+            "answers": self._answer,
+        }
+        others = {
+            "lossless": self._compare,
+            "acceptance": self._acceptance,
+            "stream": self._join,
+            "second turn": self._second_turn,
+        }
+        failed = ""
+        for name, step in (needed | others).items():
+            if failed:
+                yield Check(name, False, f"Not run, because `{failed}` failed.")
+                continue
+            try:
+                yield Check(name, True, step())
+            except (_Wrong, SlipstreamError) as error:
+                failed = name if name in needed else ""
+                yield Check(name, False, str(error))
+
+    def _open_library(self) -> str:
+        engine = self._stack.enter_context(closing(self._context.open_engine()))
+        self._client = Client(engine)
+        return ", ".join(device.description for device in engine.devices() if device.usable)
+
+    def _load_model(self) -> str:
+        pair = open_pair(self._context, self._choice)
+        self._session = load(self._context, self._client, pair, self._choice.backend)
+        return f"{pair.title} on {self._session.place} in {self._session.seconds:.1f} s"
+
+    def _answer(self) -> str:
+        draft = self._session.model.has_draft
+        for done, prompt in enumerate(PROMPTS):
+            self._context.console.progress("Answering", done / len(PROMPTS))
+            self._plain.append(self._ask(prompt, draft=False))
+            if draft:
+                self._drafted.append(self._ask(prompt, draft=True))
+        trials = self._plain + self._drafted
+        if not all(trial.answer.token_ids for trial in trials):
+            raise _Wrong("An answer is empty.")
+        tokens = sum(trial.answer.completion_tokens for trial in trials)
+        return f"{len(trials)} answers, {tokens} tokens"
+
+    def _compare(self) -> str:
+        for plain, drafted in zip(self._plain, self._drafted, strict=bool(self._drafted)):
+            at = _difference(plain.answer.token_ids, drafted.answer.token_ids)
+            if at is not None:
+                raise _Wrong(
+                    f"The answer to `{plain.prompt}` differs with the drafter from token {at} on."
+                )
+        return f"{len(self._drafted)} of {len(PROMPTS)} prompts compared, word for word the same"
+
+    def _acceptance(self) -> str:
+        if not self._drafted:
+            return "The model has no drafter."
+        totals = RoundTotals()
+        for trial in self._drafted:
+            totals.rounds += trial.answer.rounds
+            totals.accepted += trial.answer.accepted
+        length = totals.mean_accepted_length or 0.0
+        if length <= 1.0:
+            raise _Wrong(f"Nothing that was drafted was accepted in {totals.rounds} rounds.")
+        return f"mean accepted length {length:.2f} in {totals.rounds} rounds"
+
+    def _join(self) -> str:
+        for trial in self._plain + self._drafted:
+            for part in ("text", "reasoning"):
+                joined = "".join(getattr(piece, part) for piece in trial.pieces)
+                if joined != getattr(trial.answer, part):
+                    raise _Wrong(f"The {part} that came for `{trial.prompt}` is not the answer's.")
+        return "joined pieces equal whole answers"
+
+    def _second_turn(self) -> str:
+        first = (self._drafted or self._plain)[0]
+        params = replace(_PARAMS, draft=bool(self._drafted))
+        chat = [
+            ChatMessage(Role.USER, first.prompt),
+            ChatMessage(Role.ASSISTANT, first.answer.text),
+            ChatMessage(Role.USER, PROMPTS[1]),
+        ]
+        self._client.ask(chat[:1], params)
+        warm = self._client.ask(chat, params)
+        load(self._context, self._client, self._session.pair, self._choice.backend)
+        cold = self._client.ask(chat, params)
+        at = _difference(warm.token_ids, cold.token_ids)
+        if at is not None:
+            raise _Wrong(f"It differs from a cold run from token {at} on.")
+        return f"equals a cold run, {warm.reused} of {warm.prompt_tokens} prompt tokens reused"
+
+    def _ask(self, prompt: str, *, draft: bool) -> _Trial:
+        pieces: list[Decoded] = []
+        params = replace(_PARAMS, draft=draft)
+        answer = self._client.ask([ChatMessage(Role.USER, prompt)], params, pieces.append)
+        return _Trial(prompt, answer, tuple(pieces))
+
+
+def _difference(one: Sequence[int], other: Sequence[int]) -> int | None:
+    """The first position at which they are not the same."""
+    for at, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return at
+    return None if len(one) == len(other) else min(len(one), len(other))

@@ -1,0 +1,100 @@
+"""The tool: options, then the job, then one result and an exit status.
+
+0 is a success, 1 a failure, 2 a usage error, 130 the end by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import logging
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from app import log, paths
+from app.cli import ask, bench, convert, devices, models, selftest
+from app.cli.client import EngineDoor
+from app.cli.command import FAILED, INTERRUPTED, Command, Context
+from app.cli.console import Console
+from app.errors import OptionError, SlipstreamError
+from app.library import Library
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "ask": ask,
+    "convert": convert,
+    "models": models,
+    "devices": devices,
+    "bench": bench,
+    "selftest": selftest,
+}
+
+_log = logging.getLogger(__name__)
+
+
+def open_engine() -> EngineDoor:
+    from app.engine import Engine  # only commands that need it load the native library
+
+    return Engine()
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    engine: Callable[[], EngineDoor] = open_engine,
+    library: Library | None = None,
+) -> int:
+    """Run one command; `SystemExit` is argparse's, for ``--help`` and usage errors."""
+    args = build_parser().parse_args(argv)
+    console = Console(args.json)
+    log.start(paths.log_file(), args.verbose)
+    library = library or Library(paths.models(), paths.assets())
+    try:
+        return _run(args, Context(library, engine, console))
+    except SlipstreamError as error:
+        console.failure(type(error).__name__, error.message, error.remedy)
+        return FAILED
+    except KeyboardInterrupt:
+        console.failure("Cancelled", "Cancelled by Ctrl-C.", "")
+        return INTERRUPTED
+    except BrokenPipeError:
+        console.hang_up()
+        return FAILED
+    except Exception as error:
+        _log.exception("unexpected")
+        told = f"Slipstream failed unexpectedly: {error}"
+        remedy = f"Please report it with the end of `{paths.log_file()}`."
+        console.failure(type(error).__name__, told, remedy)
+        return FAILED
+    finally:
+        log.stop()
+
+
+def build_parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="slipstream",
+        description="Without a command, the window opens.",
+        allow_abbrev=False,
+    )
+    common = ArgumentParser(add_help=False, allow_abbrev=False)
+    common.add_argument(
+        "--json", action="store_true", help="print exactly one JSON object on stdout"
+    )
+    common.add_argument(
+        "-v", "--verbose", action="count", default=0, help="more diagnostics on stderr; -vv: all"
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        one = commands.add_parser(name, help=command.HELP, parents=[common], allow_abbrev=False)
+        command.add_options(one)
+        one.set_defaults(command=command, usage=one)
+    return parser
+
+
+def _run(args: Namespace, context: Context) -> int:
+    command: Command = args.command
+    try:
+        job = command.prepare(args)
+    except OptionError as error:
+        args.usage.error(str(error))
+    result = job(context)
+    context.console.result(result.json, result.text)
+    return result.status

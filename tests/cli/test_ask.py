@@ -1,0 +1,206 @@
+"""``slipstream ask``: fields, streams, options and their conflicts, Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from app.engine import Ask, Event, FakeEngine, Role, Verify
+from app.errors import ContextFullError, ModelFileError
+from tests.cli.support import Recording, Slipstream
+
+FIELDS = (
+    "text reasoning token_ids finish_reason prompt_tokens completion_tokens rounds drafted "
+    "accepted accepted_per_round mean_accepted_length tokens_per_s plain_tokens_per_s speedup "
+    "backend device phase_ms syncs_per_round graphs_rebuilt"
+).split()
+
+
+def the_ask(engine: FakeEngine) -> Ask:
+    (command,) = engine.asked
+    return command
+
+
+def test_json_has_these_fields_in_this_order(slipstream: Slipstream, engine: FakeEngine) -> None:
+    run = slipstream("ask", "What is DFlash?", "--json")
+    assert run.status == 0
+    assert list(run.json) == FIELDS
+    assert list(run.json["phase_ms"]) == ["draft", "verify", "host"]
+    assert run.json["text"] == engine.script.text
+    assert run.json["completion_tokens"] == len(run.json["token_ids"])
+    assert run.json["finish_reason"] == "stop"
+    assert engine.closed
+
+
+def test_what_was_not_measured_is_null(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.text = "Yes."
+    run = slipstream("ask", "?", "--json")
+    assert run.json["mean_accepted_length"] is None
+    assert run.json["tokens_per_s"] is None
+    assert run.json["speedup"] is None
+
+
+def test_people_get_the_text_alone_on_stdout(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.text = "Hello 你好 👩‍👩‍👧‍👦 \\ <b>"
+    engine.script.reasoning = "They greet me."
+    run = slipstream("ask", "Hello", "--think")
+    assert (run.status, run.out) == (0, engine.script.text + "\n")
+    assert "They greet me.\n" in run.err
+    assert "mean accepted length" in run.err.splitlines()[-1]
+
+
+def test_no_draft_loads_no_drafter(slipstream: Slipstream, engine: Recording) -> None:
+    plain = slipstream("ask", "Hello", "--no-draft", "--json").json
+    drafted = slipstream("ask", "Hello", "--json").json
+    assert [load.params.draft is None for load in engine.loads] == [True, False]
+    assert [ask.params.draft for ask in engine.asked] == [False, True]
+    assert (plain["drafted"], plain["mean_accepted_length"]) == (0, 1.0)
+    assert drafted["drafted"] > 0
+
+
+def test_options_reach_the_engine(slipstream: Slipstream, engine: FakeEngine) -> None:
+    slipstream(
+        *("ask", "Hello", "--system", "Be brief.", "--backend", "cpu", "--max-tokens", "7"),
+        *("--block", "4", "--think", "--stop", "a", "--stop", "b", "--verify", "gpu-sample"),
+        *("--temperature", "1.5", "--top-k", "3", "--top-p", "0.5", "--min-p", "0.1"),
+        *("--seed", "9", "--json"),
+    )
+    ask = the_ask(engine)
+    assert [(m.role, m.content) for m in ask.chat] == [
+        (Role.SYSTEM, "Be brief."),
+        (Role.USER, "Hello"),
+    ]
+    params, sampling = ask.params, ask.params.sampling
+    assert (params.max_tokens, params.block, params.think, params.stop) == (7, 4, True, ("a", "b"))
+    assert params.verify is Verify.GPU_SAMPLE
+    assert (sampling.temperature, sampling.top_k, sampling.top_p) == (1.5, 3, 0.5)
+    assert (sampling.min_p, sampling.seed) == (0.1, 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "verify"),
+    [
+        ("", Verify.GREEDY),
+        ("--block auto", Verify.GREEDY),
+        ("--temperature 0.7", Verify.HOST_SAMPLE),
+        ("--top-k 5", Verify.HOST_SAMPLE),
+        ("--seed 1", Verify.HOST_SAMPLE),
+        ("--temperature 0", Verify.GREEDY),
+        ("--temperature 0 --top-k 5 --seed 1", Verify.GREEDY),
+        ("--verify greedy --temperature 0 --seed 1", Verify.GREEDY),
+        ("--verify gpu-sample", Verify.GPU_SAMPLE),
+        ("--verify host-sample --temperature 0", Verify.HOST_SAMPLE),
+    ],
+)
+def test_sampling_options_choose_the_mode(
+    slipstream: Slipstream, engine: FakeEngine, options: str, verify: Verify
+) -> None:
+    assert slipstream("ask", "Hello", *options.split()).status == 0
+    assert the_ask(engine).params.verify is verify
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--verify greedy --temperature 0.7 --top-k 3", "`--temperature`, `--top-k`"),
+        ("--top-p 0", "0"),
+        ("--temperature nan", "nan"),
+        ("--temperature hot", "hot"),
+        ("--max-tokens -1", "-1"),
+        ("--block 0", "0"),
+        ("--block many", "many"),
+        ("--seed -1", "-1"),
+        ("--backend tpu", "tpu"),
+        ("--no-dra", "--no-dra"),
+    ],
+)
+def test_usage_errors(slipstream: Slipstream, engine: FakeEngine, options: str, told: str) -> None:
+    run = slipstream("ask", "Hello", "--json", *options.split())
+    assert (run.status, run.out) == (2, "")
+    assert "usage: slipstream" in run.err
+    assert told in run.err
+    assert engine.asked == []
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), "ascii"))
+
+
+def test_prompt_from_stdin(
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdin(monkeypatch, "two\n  lines 😊\r\n\n".encode())
+    assert slipstream("ask", "-").status == 0
+    assert the_ask(engine).chat[-1].content == "two\n  lines 😊"
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\t\n", b"\xff\xfe"])
+def test_prompts_that_are_none(
+    slipstream: Slipstream, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    stdin(monkeypatch, content)
+    assert slipstream("ask", "-", "--json").status == 2
+    assert slipstream("ask", content.decode(errors="surrogateescape")).status == 2
+
+
+@pytest.mark.parametrize("where", ["load_error", "error"])
+def test_failures(slipstream: Slipstream, engine: FakeEngine, where: str) -> None:
+    kind = ModelFileError if where == "load_error" else ContextFullError
+    setattr(engine.script, where, kind("It is 5 MB short.", remedy="Convert it again."))
+    run = slipstream("ask", "Hello", "--json")
+    assert run.status == 1
+    assert run.json == {
+        "error": {
+            "kind": kind.__name__,
+            "message": "It is 5 MB short.",
+            "remedy": "Convert it again.",
+        }
+    }
+    run = slipstream("ask", "Hello")
+    assert (run.status, run.out) == (1, "")
+    assert "error: It is 5 MB short.\nConvert it again.\n" in run.err
+
+
+def test_unknown_model(slipstream: Slipstream) -> None:
+    run = slipstream("ask", "Hello", "--model", "nothing", "--json")
+    assert (run.status, run.json["error"]["kind"]) == (1, "OptionError")
+    assert "`demo`" in run.json["error"]["remedy"]
+
+
+class InterruptedEngine(FakeEngine):
+    """Ctrl-C comes while the engine is waited for, `after` events have come."""
+
+    after = 6
+
+    def wait(self, timeout: float) -> list[Event]:
+        self.after -= 1
+        if self.after == 0:
+            raise KeyboardInterrupt
+        return super().wait(timeout)
+
+
+class TestInterrupted:
+    @pytest.fixture
+    def engine(self) -> FakeEngine:
+        return InterruptedEngine()
+
+    def test_in_an_answer(self, slipstream: Slipstream, engine: FakeEngine) -> None:
+        run = slipstream("ask", "Hello", "--json")
+        assert run.status == 130
+        assert list(run.json) == FIELDS
+        assert run.json["finish_reason"] == "cancelled"
+        assert 0 < len(run.json["text"]) < len(engine.script.text)
+        assert engine.closed
+
+    def test_while_streaming(self, slipstream: Slipstream, engine: FakeEngine) -> None:
+        run = slipstream("ask", "Hello")
+        assert run.status == 130
+        assert engine.script.text.startswith(run.out.rstrip("\n"))
+        assert "Traceback" not in run.err
+
+    def test_while_loading(self, slipstream: Slipstream, engine: FakeEngine) -> None:
+        engine.after = 1  # type: ignore[attr-defined]
+        run = slipstream("ask", "Hello", "--json")
+        assert (run.status, run.json["error"]["kind"]) == (130, "Cancelled")
+        assert engine.closed

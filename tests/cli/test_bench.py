@@ -1,0 +1,76 @@
+"""``slipstream bench``: what is measured, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.cli.bench import PROMPTS
+from app.engine import FakeEngine
+from tests.cli.support import Slipstream
+
+
+def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
+    run = slipstream("bench", "--json", "--runs", "1", "--backend", "cpu")
+    assert run.status == 0
+    value = run.json
+    assert list(value) == [
+        *("model", "machine", "backend", "plain_tokens_per_s", "rows", "governor"),
+    ]
+    assert (value["model"], value["backend"], value["machine"]) == ("demo", "cpu", "Scripted CPU")
+    assert [row["block"] for row in value["rows"]] == [2, 4, 8]
+    for row in value["rows"]:
+        assert list(row) == ["block", "tokens_per_s", "mean_accepted_length", "speedup"]
+        assert row["speedup"] == pytest.approx(row["tokens_per_s"] / value["plain_tokens_per_s"])
+    assert list(value["governor"]) == ["tokens_per_s", "speedup"]
+    assert "Measuring" in run.err
+
+
+@pytest.mark.parametrize(
+    ("trained", "blocks"),
+    [(1, []), (3, [2, 3]), (16, [2, 4, 8, 12, 16]), (24, [2, 4, 8, 12, 16, 24])],
+)
+def test_blocks_up_to_the_trained_one(
+    slipstream: Slipstream, engine: FakeEngine, trained: int, blocks: list[int]
+) -> None:
+    engine.script.block = trained
+    rows = slipstream("bench", "--json", "--runs", "1").json["rows"]
+    assert [row["block"] for row in rows] == blocks
+
+
+def test_modes_take_turns_on_the_same_prompts(slipstream: Slipstream, engine: FakeEngine) -> None:
+    slipstream("bench", "--runs", "2", "--max-tokens", "9")
+    modes = [(False, None), (True, 2), (True, 4), (True, 8), (True, None)]
+    turns = [(ask.chat[0].content, ask.params.draft, ask.params.block) for ask in engine.asked]
+    warm_up = [(PROMPTS[0], *mode) for mode in modes]
+    assert turns == warm_up + 2 * [(prompt, *mode) for prompt in PROMPTS for mode in modes]
+    assert {ask.params.max_tokens for ask in engine.asked} == {9}
+
+
+def test_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.block = 0
+    value = slipstream("bench", "--json", "--runs", "1").json
+    assert value["plain_tokens_per_s"] > 0
+    assert value["rows"] == []
+    assert value["governor"] == {"tokens_per_s": None, "speedup": None}
+    assert not any(ask.params.draft for ask in engine.asked)
+
+
+def test_nothing_to_time_is_null(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.text = "Yes."
+    value = slipstream("bench", "--json", "--runs", "1").json
+    assert value["plain_tokens_per_s"] is None
+    assert {row["speedup"] for row in value["rows"]} == {None}
+
+
+def test_a_table_for_people(slipstream: Slipstream) -> None:
+    run = slipstream("bench", "--runs", "1")
+    lines = run.out.splitlines()
+    assert lines[0].startswith("Built-in guide on gpu (Scripted GPU)")
+    names = [line[:10].strip() for line in lines[1:]]
+    assert names == ["plain", "block 2", "block 4", "block 8", "auto"]
+
+
+@pytest.mark.parametrize("options", [("--runs", "0"), ("--max-tokens", "1")])
+def test_usage_errors(slipstream: Slipstream, options: tuple[str, str]) -> None:
+    run = slipstream("bench", "--json", *options)
+    assert (run.status, run.out) == (2, "")

@@ -1,0 +1,45 @@
+"""``slipstream devices`` and ``slipstream models``."""
+
+from __future__ import annotations
+
+from app.engine import DeviceInfo, FakeEngine
+from tests.cli.support import Slipstream
+
+
+def test_devices(slipstream: Slipstream, engine: FakeEngine) -> None:
+    gpu = DeviceInfo("CUDA0", "Old card", "gpu", 0, 0, False, "the driver is too old")
+    engine.device_list = (engine.device_list[0], gpu)
+    run = slipstream("devices", "--json")
+    assert run.status == 0
+    assert list(run.json) == ["devices"]
+    assert run.json["devices"][1] == {
+        "name": "CUDA0",
+        "description": "Old card",
+        "kind": "gpu",
+        "memory_total": 0,
+        "memory_free": 0,
+        "usable": False,
+        "reason": "the driver is too old",
+    }
+    lines = slipstream("devices").out.splitlines()
+    assert lines == [
+        "CPU  Scripted CPU (cpu, 8.0 of 16.0 GiB free)  usable",
+        "CUDA0  Old card (gpu)  not usable: the driver is too old",
+    ]
+
+
+def test_models(slipstream: Slipstream) -> None:
+    before = slipstream("models", "--json").json["models"]
+    assert [(m["id"], m["state"]) for m in before] == [
+        ("demo", "bundled"),
+        ("qwen3.5-4b", "coming"),
+    ]
+    assert list(before[0]) == ["id", "title", "state", "reason", "path", "bytes"]
+    assert before[0]["path"] is None
+    assert before[1]["reason"]
+
+    slipstream("ask", "Hello")
+    demo = slipstream("models", "--json").json["models"][0]
+    assert (demo["state"], demo["reason"], demo["bytes"]) == ("ready", "", 8)
+    assert demo["path"]
+    assert slipstream("models").out.startswith("demo  Built-in guide (ready")

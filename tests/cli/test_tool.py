@@ -1,0 +1,96 @@
+"""What holds for every command: one object on stdout, exit statuses, the window without one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from app import paths
+from app.__main__ import main
+from app.cli.tool import COMMANDS
+from app.engine import FakeEngine
+from tests.cli.support import Slipstream
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_commands_of_this_version() -> None:
+    assert list(COMMANDS) == ["ask", "convert", "models", "devices", "bench", "selftest"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(slipstream: Slipstream, name: str) -> None:
+    run = slipstream(name, "--help")
+    assert run.status == 0
+    assert "--json" in run.out
+
+
+@pytest.mark.parametrize("arguments", [("--json",), ("fly",), ("ask",), ("models", "extra")])
+def test_usage_errors_leave_stdout_empty(slipstream: Slipstream, arguments: tuple[str]) -> None:
+    run = slipstream(*arguments)
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("usage: slipstream")
+
+
+def test_a_fault_of_ours_is_one_object_too(
+    slipstream: Slipstream, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: FakeEngine) -> None:
+        raise ZeroDivisionError("by accident")
+
+    monkeypatch.setattr(FakeEngine, "devices", fail)
+    run = slipstream("devices", "--json")
+    assert run.status == 1
+    error = run.json["error"]
+    assert (error["kind"], "by accident" in error["message"]) == ("ZeroDivisionError", True)
+    assert str(paths.log_file()) in error["remedy"]
+    assert [record.message for record in caplog.records] == ["unexpected"]
+    assert "ZeroDivisionError" in paths.log_file().read_text(encoding="utf-8")
+
+
+def test_without_arguments_the_window_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = ModuleType("app.ui.application")
+    window.run = lambda: 7  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, window.__name__, window)
+    assert main([]) == 7
+
+
+def test_as_a_process(tmp_path: Path) -> None:
+    environment = {paths.HOME_VARIABLE: str(tmp_path), "LC_ALL": "C", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "models", "--json"],
+        env=environment,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert [model["id"] for model in json.loads(done.stdout)["models"]] == ["demo", "qwen3.5-4b"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's pipes")
+def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+    script = f"{sys.executable} -m app models --json | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", f"sleep 0.2; {script}"],
+        cwd=ROOT,
+        env={paths.HOME_VARIABLE: str(tmp_path)},
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["PySide6", "gguf", "llama_cpp"])
+def test_lists_load_nothing_heavy(tmp_path: Path, name: str) -> None:
+    code = (
+        f"import sys; from app.cli import main; main(['models']); sys.exit({name!r} in sys.modules)"
+    )
+    environment = {paths.HOME_VARIABLE: str(tmp_path), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
