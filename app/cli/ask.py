@@ -105,16 +105,16 @@ class _Ask:
         console = context.console
         with loaded(context, self.choice) as session:
             params = replace(self.params, draft=session.model.has_draft)
+            status = OK
             try:
                 answer = session.client.ask(self.chat, params, _Streaming(console))
             except Interrupted as interrupted:
                 if interrupted.answer is None:
                     raise
-                answer = interrupted.answer
+                answer, status = interrupted.answer, INTERRUPTED
         console.stream("\n")
         console.note(_summary(answer))
-        cancelled = answer.finish_reason is FinishReason.CANCELLED
-        return Result(_fields(answer), status=INTERRUPTED if cancelled else OK)
+        return Result(_fields(answer), status=status)
 
 
 class _Streaming:

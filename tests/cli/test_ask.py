@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 
 import pytest
 
-from app.engine import Ask, Event, FakeEngine, Role, Verify
-from app.errors import ContextFullError, ModelFileError
+from app.engine import Ask, Event, Failed, FakeEngine, Load, Role, Verify
+from app.errors import ContextFullError, EngineError, ModelFileError
 from tests.cli.support import Recording, Slipstream
 
 FIELDS = (
@@ -162,6 +163,21 @@ def test_failures(slipstream: Slipstream, engine: FakeEngine, where: str) -> Non
     assert "error: It is 5 MB short.\nConvert it again.\n" in run.err
 
 
+def test_a_plain_rate_that_cannot_be_measured(
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(self: FakeEngine, command: Load) -> Iterator[Event]:
+        *events, measured = normal(self, command)
+        yield from events
+        yield Failed(measured.request, EngineError("It fell over.", remedy="Restart."))
+
+    normal = FakeEngine._load
+    monkeypatch.setattr(FakeEngine, "_load", load)
+    run = slipstream("ask", "Hello", "--json")
+    assert (run.status, run.json["text"]) == (0, engine.script.text)
+    assert "WARNING: The plain rate could not be measured" in run.err
+
+
 def test_unknown_model(slipstream: Slipstream) -> None:
     run = slipstream("ask", "Hello", "--model", "nothing", "--json")
     assert (run.status, run.json["error"]["kind"]) == (1, "OptionError")
@@ -171,7 +187,7 @@ def test_unknown_model(slipstream: Slipstream) -> None:
 class InterruptedEngine(FakeEngine):
     """Ctrl-C comes while the engine is waited for, `after` events have come."""
 
-    after = 6
+    after = 7
 
     def wait(self, timeout: float) -> list[Event]:
         self.after -= 1
