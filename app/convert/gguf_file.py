@@ -92,14 +92,19 @@ def _append(stream: IO[bytes], digest: Any, data: bytes | memoryview, final: Pat
 
 def _check(part: PartFile, plan: FilePlan) -> None:
     """Read the file back as a loader would. Raises `OutputError` if it is not as planned."""
-    reader = GGUFReader(part.path)
-    found = [(t.name, tuple(reversed(t.shape.tolist())), t.tensor_type) for t in reader.tensors]
     wanted = [(tensor.name, tensor.shape, tensor.kind) for tensor in plan.tensors]
-    last = reader.tensors[-1]
-    end = int(last.data_offset) + plan.tensors[-1].bytes
-    size = part.path.stat().st_size
-    if found != wanted or end + -end % _ALIGNMENT != size:
-        raise OutputError(
-            f"`{part.final}` was not written as planned: it ends at {size:,} bytes, not {end:,}.",
-            remedy="Check the disk, then convert again.",
-        )
+    try:
+        tensors = GGUFReader(part.path).tensors
+        end = int(tensors[-1].data_offset) + plan.tensors[-1].bytes
+        found = [(t.name, tuple(reversed(t.shape.tolist())), t.tensor_type) for t in tensors]
+    except (ValueError, IndexError) as error:
+        raise _not_as_planned(part) from error
+    if found != wanted or end + -end % _ALIGNMENT != part.path.stat().st_size:
+        raise _not_as_planned(part)
+
+
+def _not_as_planned(part: PartFile) -> OutputError:
+    return OutputError(
+        f"`{part.final}` was not written as planned: what was read back differs.",
+        remedy="Check the disk, then convert again.",
+    )

@@ -1,0 +1,235 @@
+"""A broken or foreign checkpoint is refused by name before the output is touched (C3, C10)."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.convert import WeightType, convert_target
+from app.errors import CheckpointError, SlipstreamError, UnsupportedModelError
+from tests.convert import tiny
+
+Spoil = Callable[[Path], None]
+
+
+def refuse(folder: Path, kind: type[SlipstreamError], *words: str) -> None:
+    output = folder.parent / "out" / "x.gguf"
+    with pytest.raises(kind) as caught:
+        convert_target(folder, output, WeightType.BF16)
+    assert type(caught.value) is kind
+    for word in words:
+        assert word in caught.value.message
+    assert caught.value.remedy
+    assert not output.parent.exists(), "nothing may be opened before the source is checked"
+
+
+def edit(file: str, change: Callable[[dict[str, Any]], object]) -> Spoil:
+    return lambda folder: tiny.edit_json(folder / file, lambda values: (change(values), None)[1])
+
+
+def text(key: str, value: Any) -> Spoil:
+    return edit("config.json", lambda c: c["text_config"].__setitem__(key, value))
+
+
+def without(key: str) -> Spoil:
+    return edit("config.json", lambda c: c["text_config"].pop(key))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "words"),
+    [
+        (lambda f: (f / "config.json").unlink(), CheckpointError, ["config.json", "missing"]),
+        (lambda f: (f / "config.json").write_text("{"), CheckpointError, ["config.json", "JSON"]),
+        (lambda f: (f / "config.json").write_text("[]"), CheckpointError, ["config.json"]),
+        (lambda f: (f / "config.json").write_bytes(b"\xff"), CheckpointError, ["config.json"]),
+        (
+            edit("config.json", lambda c: c.update(architectures=["LlamaForCausalLM"])),
+            UnsupportedModelError,
+            ["LlamaForCausalLM"],
+        ),
+        (edit("config.json", lambda c: c.pop("architectures")), CheckpointError, ["architectures"]),
+        (
+            edit("config.json", lambda c: c.update(quantization_config={"quant_method": "fp8"})),
+            UnsupportedModelError,
+            ["quantised"],
+        ),
+        (without("hidden_size"), CheckpointError, ["hidden_size"]),
+        (without("rms_norm_eps"), CheckpointError, ["rms_norm_eps"]),
+        (text("num_hidden_layers", "4"), CheckpointError, ["num_hidden_layers", "'4'"]),
+        (text("num_hidden_layers", True), CheckpointError, ["num_hidden_layers"]),
+        (text("vocab_size", -1), CheckpointError, ["vocab_size", "-1"]),
+        (text("layer_types", ["full_attention"]), CheckpointError, ["layer_types"]),
+        (text("layer_types", ["mamba"] * 4), CheckpointError, ["layer_types"]),
+        (text("linear_num_value_heads", 5), CheckpointError, ["linear_num_value_heads"]),
+        (text("linear_key_head_dim", 32), CheckpointError, ["linear_key_head_dim"]),
+        (text("attention_bias", True), UnsupportedModelError, ["attention"]),
+        (text("attn_output_gate", False), UnsupportedModelError, ["attention"]),
+        (
+            text("rope_parameters", {"rope_type": "yarn", "factor": 4, "rope_theta": 1e7}),
+            UnsupportedModelError,
+            ["yarn"],
+        ),
+        (text("rope_parameters", {"rope_type": "default"}), CheckpointError, ["rope_theta"]),
+        (text("tie_word_embeddings", False), CheckpointError, []),
+    ],
+)
+def test_settings(
+    target: Path, spoil: Spoil, kind: type[SlipstreamError], words: list[str]
+) -> None:
+    if kind is CheckpointError and not words:  # untied at both places, yet without a head
+        edit("config.json", lambda c: c.update(tie_word_embeddings=False))(target)
+        words = ["lacks", "lm_head.weight"]
+    spoil(target)
+    refuse(target, kind, *words)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    refuse(tmp_path / "nowhere", CheckpointError, "nowhere")
+
+
+def test_no_weights(target: Path) -> None:
+    (target / "model.safetensors").unlink()
+    refuse(target, CheckpointError, "model.safetensors", "model.safetensors.index.json")
+
+
+def test_a_shard_without_its_index(tmp_path: Path) -> None:
+    folder = tiny.write_target(tmp_path / "t", shards=2)
+    (folder / "model.safetensors.index.json").unlink()
+    refuse(folder, CheckpointError, "model.safetensors.index.json")
+
+
+class TestShards:
+    @pytest.fixture
+    def sharded(self, tmp_path: Path) -> Path:
+        return tiny.write_target(tmp_path / "t", shards=2, vision=True, mtp=True)
+
+    @pytest.mark.parametrize("shard", [1, 2])
+    def test_missing(self, sharded: Path, shard: int) -> None:
+        name = f"model-0000{shard}-of-00002.safetensors"
+        (sharded / name).unlink()
+        refuse(sharded, CheckpointError, name, "missing")
+
+    @pytest.mark.parametrize("change", [-1, 1])
+    def test_of_wrong_length(self, sharded: Path, change: int) -> None:
+        file = sharded / "model-00002-of-00002.safetensors"
+        data = file.read_bytes()
+        file.write_bytes(data[:change] if change < 0 else data + b"\0")
+        refuse(sharded, CheckpointError, file.name, f"{len(data) + change:,}", f"{len(data):,}")
+
+    @pytest.mark.parametrize("length", [0, 5, 8, 100])
+    def test_cut_in_the_table(self, sharded: Path, length: int) -> None:
+        file = sharded / "model-00001-of-00002.safetensors"
+        file.write_bytes(file.read_bytes()[:length])
+        refuse(sharded, CheckpointError, file.name)
+
+    def test_table_is_a_web_page(self, sharded: Path) -> None:
+        file = sharded / "model-00001-of-00002.safetensors"
+        file.write_bytes(b"<!DOCTYPE html><html>Not found</html>" * 20)
+        refuse(sharded, CheckpointError, file.name)
+
+    def test_tensor_in_no_shard(self, sharded: Path) -> None:
+        name = "model.language_model.norm.weight.lost"
+        index = "model.safetensors.index.json"
+        file = "model-00001-of-00002.safetensors"
+        edit(index, lambda i: i["weight_map"].__setitem__(name, file))(sharded)
+        refuse(sharded, CheckpointError, name, file)
+
+    def test_tensor_that_the_index_does_not_list(self, sharded: Path) -> None:
+        name = "model.language_model.norm.weight"
+        edit("model.safetensors.index.json", lambda i: i["weight_map"].pop(name))(sharded)
+        refuse(sharded, CheckpointError, name, "not listed")
+
+    @pytest.mark.parametrize("place", ["../model.safetensors", "/etc/passwd", 7])
+    def test_index_leads_elsewhere(self, sharded: Path, place: Any) -> None:
+        index = "model.safetensors.index.json"
+        edit(index, lambda i: i["weight_map"].__setitem__("lm_head.weight", place))(sharded)
+        refuse(sharded, CheckpointError, index, "lm_head.weight")
+
+    @pytest.mark.parametrize("content", ["{}", '{"weight_map": []}', "", '{"weight_map": {}}'])
+    def test_index_is_broken(self, sharded: Path, content: str) -> None:
+        (sharded / "model.safetensors.index.json").write_text(content)
+        refuse(sharded, CheckpointError, "model.safetensors.index.json")
+
+
+class TestTable:
+    """The table of a shard that has the right length but tells nonsense."""
+
+    @pytest.mark.parametrize(
+        ("entry", "words"),
+        [
+            ({"dtype": "BF16", "shape": [64], "data_offsets": [0, 100]}, ["bytes of its shape"]),
+            ({"dtype": "BF16", "shape": [64]}, ["damaged"]),
+            ({"dtype": "BF16", "shape": "64", "data_offsets": [0, "128"]}, ["damaged"]),
+            ({"dtype": "BF16", "shape": [64], "data_offsets": [8, 136]}, ["neighbour"]),
+            ({"dtype": "BF16", "shape": [32], "data_offsets": [0, 64]}, ["128", "64"]),
+        ],
+    )
+    def test_entry(self, target: Path, entry: dict[str, Any], words: list[str]) -> None:
+        table = json.dumps({"model.language_model.norm.weight": entry}).encode()
+        raw = struct.pack("<Q", len(table)) + table + bytes(128)
+        (target / "model.safetensors").write_bytes(raw)
+        refuse(target, CheckpointError, "model.safetensors", *([] if "64" in words else words))
+
+
+def with_tensors(folder: Path, change: Callable[[tiny.Tensors], object], **options: Any) -> None:
+    tensors = tiny.random_tensors(tiny.target_shapes(tiny.Target(**options)), "BF16", 0)
+    change(tensors)
+    tiny.write_tensors(folder, tensors, 1)
+
+
+class TestTensors:
+    NAME = "model.language_model.layers.2.linear_attn.in_proj_qkv.weight"
+
+    def test_missing(self, target: Path) -> None:
+        with_tensors(target, lambda t: t.pop(self.NAME))
+        refuse(target, CheckpointError, "lacks", "model.layers.2.linear_attn.in_proj_qkv.weight")
+
+    def test_many_missing_are_counted(self, target: Path) -> None:
+        with_tensors(target, lambda t: [t.pop(name) for name in list(t)[:9]])
+        refuse(target, CheckpointError, "and 4 more")
+
+    def test_of_wrong_shape(self, target: Path) -> None:
+        # 2 key heads, 6 value heads of 16: 160 rows, not the 192 of 2 * 2 + 8 heads.
+        wrong = ("BF16", np.zeros((192, 64), np.uint16))
+        with_tensors(target, lambda t: t.update({self.NAME: wrong}))
+        refuse(target, CheckpointError, self.NAME, "[192, 64]", "[160, 64]")
+
+    def test_unexpected(self, target: Path) -> None:
+        name = "model.language_model.layers.0.self_attn.q_proj.weight"
+        with_tensors(target, lambda t: t.update({name: ("BF16", np.zeros((4, 4), np.uint16))}))
+        refuse(target, CheckpointError, "unexpectedly", "model.layers.0.self_attn.q_proj.weight")
+
+    def test_of_a_type_that_is_not_read(self, target: Path) -> None:
+        fp8 = ("F8_E4M3", np.zeros((160, 64), np.uint8))
+        with_tensors(target, lambda t: t.update({self.NAME: fp8}))
+        refuse(target, UnsupportedModelError, self.NAME, "F8_E4M3")
+
+    def test_twice(self, target: Path) -> None:
+        copy = ("BF16", np.zeros(64, np.uint16))
+        with_tensors(target, lambda t: t.update({"model.norm.weight": copy}))
+        refuse(target, CheckpointError, "twice", "model.norm.weight")
+
+    def test_too_large_for_f16(self, target: Path, tmp_path: Path) -> None:
+        large = tiny.to_dtype(np.full((160, 64), 1e6), "BF16")
+        with_tensors(target, lambda t: t.update({self.NAME: large}))
+        with pytest.raises(SlipstreamError, match="too large for F16"):
+            convert_target(target, tmp_path / "x.gguf", WeightType.F16)
+        assert not list(tmp_path.glob("x.gguf*"))
+
+
+def test_vision_and_mtp_may_be_of_any_type_and_shape(tmp_path: Path) -> None:
+    folder = tiny.write_target(tmp_path / "t")
+    odd = {
+        "model.visual.blocks.0.x": ("I64", np.zeros(3, np.int64)),
+        "mtp.fc.weight": ("F8_E4M3", np.zeros((2, 2), np.uint8)),
+    }
+    with_tensors(folder, lambda t: t.update(odd))
+    done = convert_target(folder, tmp_path / "x.gguf", WeightType.Q8_0)
+    plain = convert_target(tiny.write_target(tmp_path / "p"), tmp_path / "y.gguf", WeightType.Q8_0)
+    assert done.tensors == plain.tensors == 55

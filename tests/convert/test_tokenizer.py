@@ -1,0 +1,162 @@
+"""The tokenizer is taken exactly or not at all (C8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gguf import GGUFReader
+
+from app.convert import WeightType, convert_target
+from app.convert.pretokenizer import recognise
+from app.errors import CheckpointError, SlipstreamError, UnsupportedModelError
+from tests.convert import tiny
+from tests.convert.test_checkpoint import refuse
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def split(t: dict[str, Any]) -> dict[str, Any]:
+    return t["pre_tokenizer"]["pretokenizers"][0]
+
+
+def byte_level(t: dict[str, Any]) -> dict[str, Any]:
+    return t["pre_tokenizer"]["pretokenizers"][1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # Qwen2's digits and letters: one token off in a million, and no error anywhere.
+        lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX.replace(r"\p{M}", "")),
+        lambda t: split(t)["pattern"].update(
+            Regex=tiny.QWEN35_REGEX.replace(r"\p{N}|", r"\p{N}{1,3}|", 1)
+        ),
+        lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX + " "),
+        lambda t: split(t).update(pattern={"String": " "}),
+        lambda t: split(t).update(behavior="Removed"),
+        lambda t: split(t).update(invert=True),
+        lambda t: byte_level(t).update(add_prefix_space=True),
+        lambda t: byte_level(t).update(use_regex=True),
+        lambda t: byte_level(t).update(type="Whitespace"),
+        lambda t: t["pre_tokenizer"]["pretokenizers"].pop(0),
+        lambda t: t.update(pre_tokenizer=None),
+        lambda t: t.update(normalizer={"type": "NFKC"}),
+        lambda t: t.update(normalizer={"type": "Lowercase"}),
+        lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": []}),
+        lambda t: t["model"].update(type="Unigram"),
+        lambda t: t["model"].update(byte_fallback=True),
+        lambda t: t["model"].update(ignore_merges=True),
+        lambda t: t["model"].update(dropout=0.1),
+        lambda t: t.update(model=[]),
+    ],
+)
+def test_another_pre_tokenizer(target: Path, change: Change) -> None:
+    tiny.edit_json(target / "tokenizer.json", lambda t: (change(t), None)[1])
+    refuse(target, UnsupportedModelError, str(target / "tokenizer.json"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: t.update(normalizer=None),
+        lambda t: t.update(post_processor=None),
+        lambda t: t["model"].pop("ignore_merges"),
+        lambda t: t.update(post_processor={"type": "Sequence", "processors": [byte_level(t)]}),
+    ],
+)
+def test_what_makes_no_difference(change: Change) -> None:
+    tokenizer = tiny.tokenizer_json()
+    change(tokenizer)
+    assert recognise(tokenizer, "x") == "qwen35"
+
+
+def test_the_regex_is_that_of_transformers(llama_source: Path) -> None:
+    """And the one that llama.cpp quotes for `qwen35`."""
+    from transformers.models.qwen3_5.tokenization_qwen3_5 import PRETOKENIZE_REGEX
+
+    assert tiny.QWEN35_REGEX == PRETOKENIZE_REGEX
+    quoted = json.dumps(tiny.QWEN35_REGEX)
+    assert quoted in (llama_source / "src" / "llama-vocab.cpp").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t["model"].pop("vocab"), ["no vocabulary"]),
+        (lambda t: t["model"]["vocab"].update(x=320), ["320", "320 rows"]),
+        (lambda t: t["model"]["vocab"].update(x=3), ["one id"]),
+        (lambda t: t["model"]["vocab"].update(x=-1), ["token id"]),
+        (lambda t: t["model"]["vocab"].update(x="3"), ["token id"]),
+        (lambda t: t["model"].update(merges=[]), ["no merges"]),
+        (lambda t: t["model"]["merges"].append(["q", "z"]), ["['q', 'z']"]),
+        (lambda t: t["model"]["merges"].append(["q"]), ["['q']", "pair"]),
+        # A hole that the tokenizer library would close by giving other ids.
+        (lambda t: t["added_tokens"].pop(0), ["<|im_start|>", "263", "262"]),
+        (lambda t: t["added_tokens"][0].update(id=400), ["<|endoftext|>", "400", "262"]),
+        (lambda t: t["added_tokens"][0].pop("content"), ["None"]),
+    ],
+)
+def test_broken_vocabulary(target: Path, change: Change, words: list[str]) -> None:
+    tiny.edit_json(target / "tokenizer.json", lambda t: (change(t), None)[1])
+    refuse(target, CheckpointError, "tokenizer.json", *words)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c.update(pad_token="<|nope|>"), ["<|nope|>"]),
+        (lambda c: c.update(added_tokens_decoder={"262": {"content": "<a>"}}), ["disagree", "262"]),
+        (lambda c: c.update(added_tokens_decoder={"299": {"content": "<a>"}}), ["disagree", "299"]),
+        (lambda c: c.update(chat_template=7), ["chat_template"]),
+        (lambda c: c.update(chat_template=[{"name": "x"}]), ["chat_template"]),
+    ],
+)
+def test_settings_that_contradict(target: Path, change: Change, words: list[str]) -> None:
+    tiny.edit_json(target / "tokenizer_config.json", lambda t: (change(t), None)[1])
+    refuse(target, CheckpointError, "tokenizer_config.json", *words)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", "{'a': 1}"])
+def test_broken_file(target: Path, content: str) -> None:
+    (target / "tokenizer.json").write_text(content)
+    kind: type[SlipstreamError] = UnsupportedModelError if content == "{}" else CheckpointError
+    refuse(target, kind, "tokenizer.json")
+
+
+def test_role_outside_of_the_vocabulary(target: Path) -> None:
+    (target / "tokenizer_config.json").unlink()
+    tiny.edit_json(target / "config.json", lambda c: c.update(eos_token_id=320))
+    refuse(target, CheckpointError, "320")
+
+
+def test_a_space_in_a_merge_is_written_as_its_byte(target: Path, tmp_path: Path) -> None:
+    def spaced(t: dict[str, Any]) -> None:
+        t["model"]["vocab"] |= {" ": 262, "h e": 263, "h ": 264}
+        t["model"]["merges"] += [["h", " "], ["h ", "e"]]
+        for token in t["added_tokens"]:
+            token["id"] += 3
+
+    tiny.edit_json(target / "tokenizer.json", spaced)
+    convert_target(target, tmp_path / "x.gguf", WeightType.F32)
+    merges = GGUFReader(tmp_path / "x.gguf").fields["tokenizer.ggml.merges"].contents()
+    assert merges[-2:] == ["h Ġ", "hĠ e"]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("jinja", tiny.TEMPLATE), ("config", tiny.TEMPLATE), ("none", None)],
+)
+@pytest.mark.parametrize("tokenizer_config", [True, False])
+def test_chat_template(
+    tmp_path: Path, place: str, expected: str | None, tokenizer_config: bool
+) -> None:
+    folder = tiny.write_target(tmp_path / "t", template=place, tokenizer_config=tokenizer_config)
+    convert_target(folder, tmp_path / "x.gguf", WeightType.F32)
+    field = GGUFReader(tmp_path / "x.gguf").fields.get("tokenizer.chat_template")
+    if place == "config" and not tokenizer_config:
+        expected = None
+    assert (field.contents() if field else None) == expected
