@@ -63,6 +63,9 @@ class Client:
         self._requests = itertools.count(1)
         self._pending: deque[Event] = deque()
 
+    def has_gpu(self) -> bool:
+        return any(device.kind == "gpu" and device.usable for device in self._engine.devices())
+
     def load(self, params: LoadParams, on_progress: Callable[[float], None]) -> Loaded:
         """Returns when the rate of plain decoding is measured too, or cannot be.
 

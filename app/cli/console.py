@@ -7,6 +7,11 @@ import io
 import json
 import os
 import sys
+import time
+from typing import Final
+
+TERMINAL_SECONDS: Final = 0.05  # at least between two views of progress
+LOG_SECONDS: Final = 2.0
 
 
 class Console:
@@ -14,7 +19,8 @@ class Console:
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
-        self._shown: tuple[str, int] | None = None
+        self._label = ""  # of the progress that is shown
+        self._due = 0.0
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # answers hold any character
                 stream.reconfigure(errors="replace")
@@ -22,6 +28,7 @@ class Console:
     def stream(self, text: str) -> None:
         """A piece of an answer, as it comes."""
         if not self._as_json:
+            self._end_progress()
             print(text, end="", flush=True)
 
     def result(self, value: dict[str, object], text: str) -> None:
@@ -47,17 +54,17 @@ class Console:
         print(text, end=end, file=sys.stderr, flush=True)
 
     def progress(self, label: str, fraction: float) -> None:
-        """One line that moves on a terminal, a line every tenth in a log."""
-        steps = 100 if sys.stderr.isatty() else 10
-        shown = (label, int(fraction * steps))
-        if shown == self._shown:
+        """A line that moves on a terminal; now and then a line in a log."""
+        on_terminal = sys.stderr.isatty()
+        now = time.monotonic()
+        if self._label != label:
+            self._end_progress()
+            self._label, self._due = label, now + (0.0 if on_terminal else LOG_SECONDS)
+        if now < self._due:
             return
-        self._shown = shown
-        text = f"{label}: {shown[1] * 100 // steps} %"
-        if sys.stderr.isatty():
-            print(f"\r{text}", end="", file=sys.stderr, flush=True)
-        else:
-            print(text, file=sys.stderr)
+        self._due = now + (TERMINAL_SECONDS if on_terminal else LOG_SECONDS)
+        start, end = ("\r", "") if on_terminal else ("", "\n")
+        print(f"{start}{label}: {fraction:4.0%}", end=end, file=sys.stderr, flush=True)
 
     def hang_up(self) -> None:
         """The reader of stdout is gone: let the interpreter's last flush succeed."""
@@ -67,6 +74,6 @@ class Console:
             os.close(null)
 
     def _end_progress(self) -> None:
-        if self._shown is not None and sys.stderr.isatty():
-            print(file=sys.stderr)
-        self._shown = None
+        if self._label and sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)  # wipe the line
+        self._label = ""

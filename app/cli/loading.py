@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,6 +14,8 @@ from app.cli.client import Client
 from app.cli.command import Context
 from app.engine import Backend, LoadedModel, LoadParams
 from app.library import Pair
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +83,7 @@ def load(context: Context, client: Client, pair: Pair, backend: Backend) -> Sess
         lambda fraction: context.console.progress("Loading", fraction),
     )
     if done.model.fallback:
-        context.console.note(f"note: {done.model.fallback}")
+        # A machine without a GPU is nothing to warn of; a GPU that is not taken is.
+        level = logging.WARNING if client.has_gpu() else logging.INFO
+        _log.log(level, "It runs on the CPU: %s", done.model.fallback)
     return Session(client, pair, done.model, done.seconds)

@@ -22,7 +22,6 @@ def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
         assert list(row) == ["block", "tokens_per_s", "mean_accepted_length", "speedup"]
         assert row["speedup"] == pytest.approx(row["tokens_per_s"] / value["plain_tokens_per_s"])
     assert list(value["governor"]) == ["tokens_per_s", "speedup"]
-    assert "Measuring" in run.err
 
 
 @pytest.mark.parametrize(

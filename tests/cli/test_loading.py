@@ -1,0 +1,29 @@
+"""From a name to a loaded pair: what people are told on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from app.engine import Event, FakeEngine, Load, Loaded
+from tests.cli.support import Slipstream
+
+
+def test_a_gpu_that_is_not_taken_is_worth_a_warning(
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(self: FakeEngine, command: Load) -> Iterator[Event]:
+        for event in normal(self, command):
+            if isinstance(event, Loaded):
+                yield replace(event, model=replace(event.model, fallback="It is too small."))
+            else:
+                yield event
+
+    normal = FakeEngine._load
+    monkeypatch.setattr(FakeEngine, "_load", load)
+    assert "It is too small." in slipstream("ask", "Hello").err
+    engine.device_list = engine.device_list[:1]
+    assert "It is too small." not in slipstream("ask", "Hello").err
+    assert "It is too small." in slipstream("ask", "Hello", "-v").err
