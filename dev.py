@@ -76,7 +76,8 @@ class Failed(Exception):
 
 
 def say(text: str) -> None:
-    print(f"dev.py: {text}", flush=True)
+    """On stderr: stdout belongs to what a command gives, a path or the app's own output."""
+    print(f"dev.py: {text}", file=sys.stderr, flush=True)
 
 
 def run(command: Sequence[object], *, env: dict[str, str] | None = None) -> None:
@@ -194,13 +195,12 @@ def native(*options: str) -> Path:
     ) as process:
         assert process.stdout is not None
         last = ""
-        for line in process.stdout:  # one line late, so that the last one stays with the caller
+        for line in process.stdout:  # one line late: the last one is the answer
             if last:
-                print(last, flush=True)
+                print(last, file=sys.stderr, flush=True)
             last = line.rstrip("\n")
     if process.returncode != 0:
-        if last:
-            print(last, flush=True)
+        print(last, file=sys.stderr, flush=True)
         raise Failed("the native build failed, see above")
     return Path(last)
 
@@ -332,7 +332,7 @@ def main() -> int:
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "app", "bench", *rest])
     except Failed as exc:
-        print(f"dev.py: {exc}", file=sys.stderr, flush=True)
+        say(str(exc))
         return 1
     return 2
 

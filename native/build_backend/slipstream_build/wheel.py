@@ -118,6 +118,10 @@ def _build(upstream: Upstream, toolchain: str, folder: Path) -> Path:
         raise BuildError(f"the compiler or CMake failed, see above (tree: {source_dir})") from exc
     finally:
         os.chdir(before)
+    if (now := _content_key(toolchain)) != folder.name:
+        print("the sources changed while they were compiled: once more", flush=True)
+        shutil.rmtree(part)
+        return _build(upstream, toolchain, folder.with_name(now))
     shutil.rmtree(folder, ignore_errors=True)
     part.replace(folder)
     _key_file(build_dir).write_text(folder.name)
