@@ -127,7 +127,6 @@ def _plan_draft(source: Path, target_source: Path, weight_type: WeightType) -> F
     model.check_target(target)
     tokenizer = Tokenizer.read(target_source, target_config, model.vocab)
     found = {name.removeprefix("model."): t for name, t in checkpoint.tensors.items()}
-    model.check_taps(found)
     tensors = plan_tensors(model.tensors(), found, weight_type, source)
     header = GGUFWriter(None, dflash.ARCH)
     parameters = sum(prod(tensor.shape) for tensor in tensors)

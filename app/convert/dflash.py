@@ -17,8 +17,7 @@ from app.convert.document import Document
 from app.convert.outline import Expected
 from app.convert.qwen35 import Qwen35
 from app.convert.rope import rope_of
-from app.convert.shard import StoredTensor
-from app.errors import CheckpointError, PairMismatchError, UnsupportedModelError
+from app.errors import PairMismatchError, UnsupportedModelError
 
 ARCH: Final = "dflash"
 ARCHITECTURES: Final = ("DFlashDraftModel",)
@@ -103,17 +102,6 @@ class DFlash:
         if self.mask_token >= self.vocab:
             raise self.config.wrong("mask_token_id", f"below the vocabulary size {self.vocab}")
 
-    def check_taps(self, tensors: dict[str, StoredTensor]) -> None:
-        """`fc` joins the taps, so its width tells how many the weights were made for."""
-        fc = tensors.get("fc.weight")
-        if fc and fc.shape != (self.hidden, len(self.taps) * self.hidden):
-            raise CheckpointError(
-                f"`fc.weight` in `{fc.file}` has the shape {list(fc.shape)}, but "
-                f"`target_layer_ids` with {len(self.taps)} layers of {self.hidden} asks for "
-                f"{[self.hidden, len(self.taps) * self.hidden]}.",
-                remedy="Download the drafter again; weights and settings must be of one revision.",
-            )
-
     def describe(self, header: GGUFWriter, *, mrope: bool) -> None:
         """Write the settings under the keys that llama.cpp reads.
 
@@ -150,6 +138,7 @@ class DFlash:
         """Every tensor of the drafter. It borrows the target's embedding and output head."""
         hidden, wide = self.hidden, (self.intermediate, self.hidden)
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        # `fc` joins the taps: a wrong count of them shows in its shape.
         fused = (hidden, len(self.taps) * hidden)
         yield Expected("fc.weight", "fc.weight", fused)
         yield Expected("hidden_norm.weight", "enc.output_norm.weight", (hidden,))

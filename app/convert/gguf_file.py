@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import numpy as np
-from gguf import GGUFReader, GGUFWriter
+from gguf import GGUFWriter
 
 from app.convert.encoder import encoded
+from app.convert.gguf_table import ALIGNMENT, read_table
 from app.convert.outline import Planned
 from app.convert.part_file import PartFile, output_errors
 from app.convert.watch import Watch
@@ -20,7 +21,6 @@ from app.errors import OutputError
 
 _log = logging.getLogger(__name__)
 
-_ALIGNMENT: Final = 32
 _HEADER_SLACK: Final = 1 << 20  # bytes for settings, names and the chat template
 
 
@@ -39,7 +39,7 @@ class FilePlan:
     @property
     def room(self) -> int:
         """Bytes of disk that are surely enough."""
-        padding = _ALIGNMENT * len(self.tensors)
+        padding = ALIGNMENT * len(self.tensors)
         return self.data_bytes + padding + 2 * self.tokenizer_bytes + _HEADER_SLACK
 
 
@@ -54,13 +54,13 @@ def fill(part: PartFile, plan: FilePlan, watch: Watch) -> str:
         digest = sha256(part.path.read_bytes())
         stream = part.path.open("ab")
     with stream:
-        _append(stream, digest, bytes(-stream.tell() % _ALIGNMENT), part.final)
+        _append(stream, digest, bytes(-stream.tell() % ALIGNMENT), part.final)
         for tensor in plan.tensors:
             _log.debug("%s -> %s %s", tensor.source.name, tensor.name, tensor.kind.name)
             for piece in encoded(tensor):
                 _append(stream, digest, piece.data.cast("B"), part.final)
                 watch.step(piece.nbytes, tensor.name)
-            _append(stream, digest, bytes(-tensor.bytes % _ALIGNMENT), part.final)
+            _append(stream, digest, bytes(-tensor.bytes % ALIGNMENT), part.final)
         with output_errors(part.final):
             stream.flush()
             os.fsync(stream.fileno())
@@ -94,17 +94,13 @@ def _check(part: PartFile, plan: FilePlan) -> None:
     """Read the file back as a loader would. Raises `OutputError` if it is not as planned."""
     wanted = [(tensor.name, tensor.shape, tensor.kind) for tensor in plan.tensors]
     try:
-        tensors = GGUFReader(part.path).tensors
-        end = int(tensors[-1].data_offset) + plan.tensors[-1].bytes
-        found = [(t.name, tuple(reversed(t.shape.tolist())), t.tensor_type) for t in tensors]
-    except (ValueError, IndexError) as error:
-        raise _not_as_planned(part) from error
-    if found != wanted or end + -end % _ALIGNMENT != part.path.stat().st_size:
-        raise _not_as_planned(part)
-
-
-def _not_as_planned(part: PartFile) -> OutputError:
-    return OutputError(
-        f"`{part.final}` was not written as planned: what was read back differs.",
-        remedy="Check the disk, then convert again.",
-    )
+        table = read_table(part.path)
+    except ValueError:
+        table = []
+    found = [(entry.name, entry.shape, entry.kind) for entry in table]
+    end = table[-1].offset + plan.tensors[-1].bytes if table else 0
+    if found != wanted or end + -end % ALIGNMENT != part.path.stat().st_size:
+        raise OutputError(
+            f"`{part.final}` was not written as planned: what was read back differs.",
+            remedy="Check the disk, then convert again.",
+        )
