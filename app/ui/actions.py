@@ -1,0 +1,47 @@
+"""Everything that can be done, once: in the menu, with its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
+
+Keys = QKeySequence | QKeySequence.StandardKey | str
+
+_STANDARD: Final = QKeySequence.StandardKey
+
+
+class Actions:
+    """The window's actions; each belongs to `window`, so that its keys always work."""
+
+    def __init__(self, window: QWidget) -> None:
+        self._window = window
+        self.menu = QMenu(window)
+        self.menu.setAccessibleName("Menu")
+        self.new_chat = self._add("New chat", _STANDARD.New)
+        self.stop = self._add("Stop the answer", _STANDARD.Cancel)
+        self.again = self._add("Answer again", "Ctrl+R")
+        self.copy_answer = self._add("Copy the last answer", "Ctrl+Shift+C")
+        self.menu.addSeparator()
+        self.sidebar = self._add("Show chats", "Ctrl+B", checkable=True)
+        self.meters = self._add("Show meters", "Ctrl+M", checkable=True)
+        self.bottom = self._add("Go to the newest text", "Ctrl+End")
+        self.write = self._add("Write a message", "Ctrl+L")
+        self.menu.addSeparator()
+        # StandardKey.Preferences is empty on Windows and on most Linux desktops.
+        self.settings = self._add("Settings", "Ctrl+,")
+        self.menu.addSeparator()
+        self.quit = self._add("Quit", _STANDARD.Quit, "Ctrl+Q")
+
+    def connect(self, action: QAction, operation: Callable[[], object]) -> None:
+        action.triggered.connect(lambda _=False: operation())
+
+    def _add(self, text: str, *keys: Keys, checkable: bool = False) -> QAction:
+        action = QAction(text, self._window)
+        action.setShortcuts([QKeySequence(k) for k in keys])
+        action.setCheckable(checkable)
+        self._window.addAction(action)
+        self.menu.addAction(action)
+        return action

@@ -1,0 +1,67 @@
+"""The window's composition root. Order matters:
+
+1. the log, so that everything after it can speak;
+2. the settings, which the look depends on;
+3. Qt's application, then fonts and palette, before any widget exists;
+4. the engine's thread, then the window, which starts loading the model;
+5. signal handlers, which need the window, and the event loop.
+
+The engine is closed by the window, or here if there never was one.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QSettings
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
+from app import log, paths, settings
+from app.engine import Engine
+from app.library import Library
+from app.ui import icons
+from app.ui.main_window import MainWindow
+from app.ui.theme import DARK, Theme
+
+UNAVAILABLE: Final = {
+    "gpu-sample": "Sampling on the GPU comes with a later version; host sampling draws from "
+    "the same distribution.",
+}
+"""Ways to verify that cannot be chosen, and why."""
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Open the window; returns the exit status when it is closed."""
+    log.start(paths.log_file())
+    chosen = settings.load(paths.settings_file())
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(list(sys.argv[:1] if argv is None else argv))
+    QGuiApplication.setApplicationName("Slipstream")
+    QGuiApplication.setDesktopFileName("slipstream")
+    look = Theme(app, chosen.theme)
+    app.setWindowIcon(icons.icon("app", DARK.accent, 64))
+    engine = Engine()
+    try:
+        window = MainWindow(
+            engine,
+            Library(paths.models(), paths.assets()),
+            chosen,
+            partial(settings.save, paths.settings_file()),
+            look,
+            UNAVAILABLE,
+            QSettings(str(paths.state() / "window.ini"), QSettings.Format.IniFormat),
+        )
+    except BaseException:
+        engine.close()
+        raise
+    # Python runs these between two byte codes: the bridge's timer sees to it that some run.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: window.close())
+    window.show()
+    return app.exec()

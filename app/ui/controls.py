@@ -1,0 +1,53 @@
+"""Small controls that several parts of the window share."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QToolButton, QWidget
+
+
+class Segments(QFrame):
+    """One choice of a few, side by side. Keys are what the program calls them."""
+
+    chosen = Signal(str)
+
+    def __init__(self, name: str, choices: dict[str, str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "segments")
+        self.setAccessibleName(name)
+        self._name = name
+        self._group = QButtonGroup(self)
+        self._buttons: dict[str, QToolButton] = {}
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for key, label in choices.items():
+            button = QToolButton()
+            button.setCheckable(True)
+            button.setCursor(Qt.CursorShape.PointingHandCursor)
+            button.clicked.connect(lambda _=False, k=key: self.chosen.emit(k))
+            self._group.addButton(button)
+            self._buttons[key] = button
+            self.set_label(key, label)
+            row.addWidget(button)
+
+    def button(self, key: str) -> QToolButton:
+        return self._buttons[key]
+
+    def choice(self) -> str:
+        return next((k for k, b in self._buttons.items() if b.isChecked()), "")
+
+    def choose(self, key: str) -> None:
+        """Show `key` as chosen, without telling it."""
+        self._buttons[key].setChecked(True)
+
+    def set_label(self, key: str, label: str) -> None:
+        self._buttons[key].setText(label)
+        self._buttons[key].setAccessibleName(f"{self._name}: {label}")
+
+    def set_available(self, key: str, reason: str = "", about: str = "") -> None:
+        """Grey `key` out if there is a reason; else `about` is its tooltip."""
+        button = self._buttons[key]
+        button.setEnabled(not reason)
+        button.setToolTip(reason or about)
+        button.setAccessibleDescription(reason or about)

@@ -1,0 +1,1 @@
+"""The meters: what speculative decoding does, as it happens."""

@@ -1,0 +1,267 @@
+"""The painted meters. Each says the same in words, for a screen reader.
+
+Accepted tokens are filled, rejected ones hollow and struck through, the target's own
+token dotted: the sign is never the colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.engine import RoundRecord
+from app.ui import theme
+from app.ui.theme import Space
+
+CELL: Final = 11
+GAP: Final = 3
+
+
+class Painted(QWidget):
+    def __init__(self, name: str, height: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setFixedHeight(height)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.painted = 0
+        """How often it was painted, for the test that it is not too often."""
+
+    def say(self, text: str) -> None:
+        if self.accessibleDescription() != text:
+            self.setAccessibleDescription(text)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.painted += 1
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.draw(painter)
+        painter.end()
+
+    def draw(self, painter: QPainter) -> None:
+        raise NotImplementedError
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.height())
+
+
+class Sparkline(Painted):
+    """The rate over the last rounds, with the plain rate as a dashed line."""
+
+    def __init__(self) -> None:
+        super().__init__("Tokens per second over the last rounds", 44)
+        self._rates: Sequence[float] = ()
+        self._plain: float | None = None
+
+    def show_rates(self, rates: Sequence[float], plain: float | None) -> None:
+        self._rates, self._plain = tuple(rates), plain
+        if rates:
+            low, high, now = min(rates), max(rates), rates[-1]
+            self.say(f"from {low:.0f} to {high:.0f}, now {now:.0f} tokens per second")
+        else:
+            self.say("no rounds yet")
+
+    def draw(self, painter: QPainter) -> None:
+        colours = theme.current()
+        area = QRectF(self.rect()).adjusted(1, 3, -1, -2)
+        top = max([*self._rates, (self._plain or 0) * 1.25, 1.0])
+        painter.setPen(QPen(QColor(colours.line), 1))
+        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        if self._plain:
+            y = area.bottom() - area.height() * self._plain / top
+            painter.setPen(QPen(QColor(colours.muted), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+        if len(self._rates) < 2:
+            return
+        step = area.width() / (len(self._rates) - 1)
+        line = QPolygonF(
+            [
+                QPointF(area.left() + i * step, area.bottom() - area.height() * rate / top)
+                for i, rate in enumerate(self._rates)
+            ]
+        )
+        filled = QPolygonF(line)
+        filled.append(area.bottomRight())
+        filled.append(area.bottomLeft())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour(colours.text, 0.07))
+        painter.drawPolygon(filled)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(colours.text), 1.5))
+        painter.drawPolyline(line)
+
+
+class PositionBars(Painted):
+    """Share of rounds in which each drafted position was accepted."""
+
+    def __init__(self) -> None:
+        super().__init__("Acceptance by position in the block", 56)
+        self._shares: list[float] = []
+        self._places = 15
+
+    def show_shares(self, shares: list[float], places: int) -> None:
+        self._shares, self._places = shares, max(1, places, len(shares))
+        told = ", ".join(f"{i}: {share:.0%}" for i, share in enumerate(shares, 1))
+        self.say(told or "nothing drafted yet")
+        self.setToolTip(told)
+
+    def draw(self, painter: QPainter) -> None:
+        colours = theme.current()
+        base = self.height() - 14.0
+        width = (self.width() + GAP) / self._places - GAP
+        painter.setFont(theme.font(10))
+        for i in range(self._places):
+            x = i * (width + GAP)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colours.line))
+            painter.drawRoundedRect(QRectF(x, base - 2, width, 2), 1, 1)
+            if i < len(self._shares) and self._shares[i] > 0:
+                height = max(2.0, (base - 2) * self._shares[i])
+                painter.setBrush(QColor(colours.accent))
+                painter.drawRoundedRect(QRectF(x, base - height, width, height), 2, 2)
+            if i == 0 or (i + 1) % 5 == 0:
+                painter.setPen(QColor(colours.muted))
+                label = QRectF(x - 8, base + 2, width + 16, 12)
+                painter.drawText(label, Qt.AlignmentFlag.AlignCenter, str(i + 1))
+
+
+class BlockStrip(Painted):
+    """The last blocks, newest on top; a row is one round."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__("Last blocks", rows * (CELL + GAP + 2))
+        self._rows = rows
+        self._records: list[RoundRecord] = []
+
+    def show_records(self, records: Sequence[RoundRecord]) -> None:
+        self._records = list(records)[-self._rows :][::-1]
+        told = "; ".join(_describe(r) for r in self._records)
+        self.say(told or "no rounds yet")
+
+    def cells(self, row: int) -> list[tuple[str, str]]:
+        """Sign and token of each cell of a row: accepted, rejected or replaced.
+
+        The target's own token stands where the first rejected one would have been.
+        """
+        record = self._records[row]
+        kept = [("accepted", text) for text in record.emitted[: record.accepted]]
+        own = [("replaced", text) for text in record.emitted[record.accepted :]]
+        lost = [("rejected", text) for text in record.drafted[record.accepted :]]
+        return kept + own + lost
+
+    def draw(self, painter: QPainter) -> None:
+        for row in range(self._rows):
+            cells = self.cells(row) if row < len(self._records) else [("none", "")] * 16
+            for column, (sign, _) in enumerate(cells):
+                draw_cell(painter, self._place(row, column), sign)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self._told_at(event.pos()), self)
+            return True
+        return super().event(event)
+
+    def _place(self, row: int, column: int) -> QRectF:
+        pitch = min(CELL + GAP, (self.width() + GAP) / 17)
+        y = row * (CELL + GAP + 2)
+        return QRectF(column * pitch, y, pitch - GAP, CELL)
+
+    def _told_at(self, point: QPoint) -> str:
+        for row in range(len(self._records)):
+            for column, (sign, text) in enumerate(self.cells(row)):
+                if self._place(row, column).contains(QPointF(point)):
+                    return f"{sign}: “{text}”"
+        return ""
+
+
+def draw_cell(painter: QPainter, place: QRectF, sign: str) -> None:
+    colours = theme.current()
+    inner = place.adjusted(0.5, 0.5, -0.5, -0.5)
+    if sign == "accepted":
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.accent))
+        painter.drawRoundedRect(place, 2.5, 2.5)
+        return
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    if sign == "replaced":
+        painter.setPen(QPen(QColor(colours.text), 1.2, Qt.PenStyle.DotLine))
+        painter.drawRoundedRect(inner, 2.5, 2.5)
+    elif sign == "rejected":
+        painter.setPen(QPen(QColor(colours.muted), 1))
+        painter.drawRoundedRect(inner, 2.5, 2.5)
+        middle = place.center().y()
+        painter.drawLine(QPointF(place.left() + 2, middle), QPointF(place.right() - 2, middle))
+    else:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.line))
+        dot = QRectF(place.center().x() - 1.5, place.center().y() - 1.5, 3, 3)
+        painter.drawEllipse(dot)
+
+
+def _describe(record: RoundRecord) -> str:
+    own = "".join(record.emitted[record.accepted :])
+    return f"{record.accepted} of {len(record.drafted)} accepted, then “{own}”"
+
+
+class Legend(Painted):
+    """What the cells of the strip mean, drawn as they are drawn there."""
+
+    _SIGNS: Final = ("accepted", "rejected", "replaced")
+
+    def __init__(self) -> None:
+        super().__init__("Signs of the strip", 16)
+        self.say("filled: accepted; struck: rejected; dotted: replaced by the model's own token")
+
+    def draw(self, painter: QPainter) -> None:
+        painter.setFont(theme.font(11))
+        x = 0.0
+        for sign in self._SIGNS:
+            draw_cell(painter, QRectF(x, 3, CELL, CELL), sign)
+            painter.setPen(QColor(theme.current().muted))
+            width = painter.fontMetrics().horizontalAdvance(sign)
+            painter.drawText(QPointF(x + CELL + 5, 12.5), sign)
+            x += CELL + 5 + width + Space.M
+
+
+class RoundBar(Painted):
+    """A round's milliseconds: draft, verify, host, told apart by pattern."""
+
+    _NAMES: Final = ("draft", "verify", "host")
+    _ALPHAS: Final = (0.85, 0.45, 0.2)
+
+    def __init__(self) -> None:
+        super().__init__("Time of a round", 32)
+        self._parts = (0.0, 0.0, 0.0)
+
+    def show_parts(self, parts: tuple[float, float, float]) -> None:
+        self._parts = parts
+        told = ", ".join(f"{n} {p:.1f} ms" for n, p in zip(self._NAMES, parts, strict=True))
+        self.say(told if sum(parts) > 0 else "no rounds yet")
+
+    def draw(self, painter: QPainter) -> None:
+        colours = theme.current()
+        total = sum(self._parts)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if total <= 0:
+            painter.setBrush(QColor(colours.line))
+            painter.drawRoundedRect(QRectF(0, 2, self.width(), 6), 3, 3)
+            return
+        x = 0.0
+        room = self.width() - 2 * 2
+        painter.setFont(theme.font(11))
+        label_x = 0.0
+        for name, part, alpha in zip(self._NAMES, self._parts, self._ALPHAS, strict=True):
+            width = max(2.0, room * part / total)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(colours.text, alpha))
+            painter.drawRoundedRect(QRectF(x, 2, width, 6), 2, 2)
+            painter.drawRoundedRect(QRectF(label_x, 18, 7, 7), 2, 2)
+            painter.setPen(QColor(colours.muted))
+            label = f"{name} {part:.1f}"
+            painter.drawText(QPointF(label_x + 11, 25.5), label)
+            label_x += 11 + painter.fontMetrics().horizontalAdvance(label) + Space.M
+            x += width + 2

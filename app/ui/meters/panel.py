@@ -1,0 +1,192 @@
+"""The meter panel: quiet until looked at, at most 15 repaints a second."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QFont, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from app.engine import Answer, LoadedModel, RoundRecord
+from app.ui import theme, words
+from app.ui.meters.model import MeterModel
+from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sparkline
+from app.ui.theme import Size, Space
+
+REPAINT_MS: Final = 70
+"""Least time between two repaints: about 14 a second."""
+
+WIDTH: Final = 288
+_ROWS: Final = 6
+
+
+class MeterPanel(QScrollArea):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Meters")
+        self.setFixedWidth(WIDTH)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.model = MeterModel()
+        self._loaded: LoadedModel | None = None
+        self._timer = QTimer(self, interval=REPAINT_MS, singleShot=True)
+        self._timer.timeout.connect(self._refresh_if_seen)
+
+        self.rate = QLabel()
+        self.rate.setFont(theme.font(Size.FIGURE, QFont.Weight.DemiBold))
+        self.speedup = _value()
+        self.plain = _caption("")
+        self.spark = Sparkline()
+        self.accepted = _value()
+        self.bars = PositionBars()
+        self.strip = BlockStrip(_ROWS)
+        self.round = _value()
+        self.parts = RoundBar()
+        self.block = _value()
+        self.device = _caption("")
+        self.device.setWordWrap(True)
+        self.memory = _caption("")
+
+        page = QWidget()
+        page.setProperty("kind", "panel")
+        self.setProperty("kind", "panel")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(Space.L + 4, Space.L, Space.L + 4, Space.L)
+        column.setSpacing(Space.S)
+        for row in (
+            _heading("Speed"),
+            _pair(self.rate, self.speedup),
+            self.spark,
+            self.plain,
+            Space.S,
+            _pair(_heading("Mean accepted length"), self.accepted),
+            self.bars,
+            Space.S,
+            _heading("Last blocks"),
+            self.strip,
+            Legend(),
+            Space.S,
+            _pair(_heading("Round"), self.round),
+            self.parts,
+            Space.S,
+            _pair(_heading("Block"), self.block),
+            Space.S,
+            _heading("Device"),
+            self.device,
+            self.memory,
+        ):
+            if isinstance(row, int):
+                column.addSpacing(row)
+            else:
+                column.addWidget(row)
+        column.addStretch(1)
+        self.setWidget(page)
+        self.refresh()
+
+    def set_model(self, model: LoadedModel) -> None:
+        self._loaded = model
+        self.model = MeterModel(block=model.block)
+        self.refresh()
+
+    def set_plain(self, tokens_per_s: float) -> None:
+        self.model.plain_tokens_per_s = tokens_per_s
+        self._later()
+
+    def begin(self) -> None:
+        self.model.begin()
+        self._later()
+
+    def add(self, records: list[RoundRecord]) -> None:
+        self.model.add(records)
+        self._later()
+
+    def end(self, answer: Answer | None) -> None:
+        """What the engine measured by then counts as known."""
+        if answer is not None and answer.plain_tokens_per_s:
+            self.model.plain_tokens_per_s = answer.plain_tokens_per_s
+        self.refresh()
+
+    def refresh(self) -> None:
+        model, totals = self.model, self.model.totals
+        unknown = model.tokens_per_s is None
+        _tell(self.rate, "—" if unknown else words.rate(model.tokens_per_s), "Tokens per second")
+        gain = words.times(model.speedup)
+        _tell(self.speedup, "" if unknown else gain, "Speed-up over plain decoding", gain)
+        plain = words.rate(model.plain_tokens_per_s)
+        _tell(self.plain, f"plain decoding {plain}", "Plain decoding", plain)
+        self.spark.show_rates(model.rates, model.plain_tokens_per_s)
+        mean = totals.mean_accepted_length
+        _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
+        self.bars.show_shares(totals.acceptance_at, model.block - 1)
+        self.strip.show_records(model.last)
+        parts = model.round_ms
+        told = words.milliseconds(sum(parts)) if totals.rounds else "—"
+        _tell(self.round, told, "Time of a round")
+        self.parts.show_parts(parts)
+        of = f"{model.last_block} of {model.block}" if model.last_block else f"— of {model.block}"
+        _tell(self.block, of if model.block else "no drafter", "Block")
+        self._show_device()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def _show_device(self) -> None:
+        loaded = self._loaded
+        if loaded is None:
+            _tell(self.device, "No model is loaded", "Device")
+            return
+        device = loaded.device
+        layers = f"{loaded.layers_on_device} of {loaded.layers} layers"
+        _tell(self.device, f"{device.description} · {layers}", "Device")
+        memory = f"model {words.size(loaded.target_bytes + loaded.draft_bytes)}"
+        if device.memory_total:
+            used, total = device.memory_total - device.memory_free, device.memory_total
+            memory += f" · {words.size(used)} of {words.size(total)} in use"
+        _tell(self.memory, memory, "Memory")
+
+    def _later(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _refresh_if_seen(self) -> None:
+        if self.isVisible():
+            self.refresh()
+
+
+def _tell(label: QLabel, text: str, name: str, spoken: str | None = None) -> None:
+    label.setText(text)
+    label.setAccessibleName(f"{name}: {text if spoken is None else spoken}")
+
+
+def _heading(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setProperty("kind", "muted")
+    result.setFont(theme.font(Size.SMALL, QFont.Weight.Medium))
+    return result
+
+
+def _caption(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setProperty("kind", "caption")
+    result.setFont(theme.font(Size.SMALL))
+    return result
+
+
+def _value() -> QLabel:
+    result = QLabel()
+    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    return result
+
+
+def _pair(left: QWidget, right: QWidget) -> QWidget:
+    """Two widgets on one line, the second at its right end."""
+    result = QWidget()
+    row = QHBoxLayout(result)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addWidget(left)
+    row.addStretch(1)
+    row.addWidget(right, 0, Qt.AlignmentFlag.AlignBottom)
+    return result

@@ -1,0 +1,71 @@
+"""An inline message: what happened, what to do, and perhaps a button with a verb."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app.ui import theme
+from app.ui.icons import IconButton
+from app.ui.theme import Size, Space
+
+
+class Notice(QFrame):
+    closed = Signal()
+
+    def __init__(
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        level: str = "info",
+        closable: bool = True,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.message = message
+        self.setProperty("kind", "notice")
+        self.setProperty("level", level)
+        self.setAccessibleName(f"{message} {remedy}".strip())
+        text = QVBoxLayout()
+        text.setSpacing(2)
+        head = _label(message)
+        head.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
+        if level == "error":
+            head.setProperty("kind", "error")
+        text.addWidget(head)
+        if remedy:
+            text.addWidget(_label(remedy))
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
+        self._row.setSpacing(Space.S)
+        self._row.addLayout(text, 1)
+        if closable:
+            close = IconButton("close", "Dismiss this message", size=14)
+            close.clicked.connect(self.dismiss)
+            self._row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+
+    def add_button(self, label: str) -> QPushButton:
+        button = QPushButton(label)
+        button.setProperty("kind", "outline")
+        button.setAccessibleName(label)
+        button.clicked.connect(self.dismiss)
+        self._row.insertWidget(1, button, 0, Qt.AlignmentFlag.AlignVCenter)
+        return button
+
+    def dismiss(self) -> None:
+        self.hide()
+        self.closed.emit()
+        self.deleteLater()
+
+
+def _label(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setWordWrap(True)
+    result.setTextInteractionFlags(
+        Qt.TextInteractionFlag.TextSelectableByMouse
+        | Qt.TextInteractionFlag.TextSelectableByKeyboard
+    )
+    return result

@@ -1,0 +1,95 @@
+"""Numbers and states as words: the same for the eye and for a screen reader."""
+
+from __future__ import annotations
+
+import math
+
+from app.engine import Answer, FinishReason
+
+UNKNOWN = "not measured yet"
+
+
+def rate(value: float | None) -> str:
+    """Tokens per second; nothing but a finite, positive number is shown."""
+    if value is None or not math.isfinite(value) or value <= 0:
+        return UNKNOWN
+    return f"{value:.0f} tok/s" if value >= 10 else f"{value:.1f} tok/s"
+
+
+def times(value: float | None) -> str:
+    """A speed-up; below 1 it is said as it is."""
+    if value is None or not math.isfinite(value) or value <= 0:
+        return UNKNOWN
+    return f"×{value:.1f}" if value >= 0.95 else f"×{value:.2f}"
+
+
+def length(value: float | None) -> str:
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.1f}"
+
+
+def count(tokens: int) -> str:
+    if tokens >= 1024 and tokens % 1024 == 0:
+        return f"{tokens // 1024}k"
+    return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k"
+
+
+def number(amount: int, noun: str) -> str:
+    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+
+
+def size(octets: int) -> str:
+    gigabytes = octets / 1e9
+    return f"{gigabytes:.1f} GB" if gigabytes >= 0.1 else f"{octets / 1e6:.0f} MB"
+
+
+def milliseconds(value: float) -> str:
+    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms"
+
+
+def footer(answer: Answer) -> str:
+    seconds = (answer.draft_ms + answer.verify_ms + answer.host_ms + answer.prefill_ms) / 1000
+    parts = [f"{answer.completion_tokens} tok", f"{seconds:.1f} s"]
+    if answer.drafted and answer.mean_accepted_length is not None:
+        parts.append(f"{answer.mean_accepted_length:.1f} per round")
+    return " · ".join(parts)
+
+
+def finish_note(answer: Answer) -> str:
+    """Why the answer ended, where the model did not end it itself."""
+    thinking = " while thinking" if answer.reasoning and not answer.text else ""
+    match answer.finish_reason:
+        case FinishReason.LENGTH:
+            return f"Stopped at the token limit{thinking}."
+        case FinishReason.CONTEXT:
+            return f"Stopped because the context is full{thinking}."
+        case FinishReason.CANCELLED:
+            return f"Stopped by you{thinking}."
+    return "" if answer.text else "The model ended its answer without text."
+
+
+def details(answer: Answer) -> str:
+    """What an answer's speed was made of."""
+    new = answer.prompt_tokens - answer.reused
+    reused = f", {answer.reused} reused" if answer.reused else ""
+    lines = [
+        f"{rate(answer.tokens_per_s)} on {answer.device}; "
+        f"speed-up over plain decoding: {times(answer.speedup)}"
+        + (f" (plain {rate(answer.plain_tokens_per_s)})" if answer.plain_tokens_per_s else ""),
+        f"Prompt: {number(new, 'token')} read in {milliseconds(answer.prefill_ms)}{reused}.",
+    ]
+    if answer.drafted:
+        share = answer.accepted / answer.drafted
+        lines.append(
+            f"{number(answer.rounds, 'round')}: {answer.accepted} of {answer.drafted} drafted "
+            f"tokens accepted ({share:.0%})."
+        )
+    else:
+        lines.append(f"{number(answer.rounds, 'plain step')}: nothing was drafted.")
+    if answer.rounds:
+        each = [x / answer.rounds for x in (answer.draft_ms, answer.verify_ms, answer.host_ms)]
+        lines.append(
+            f"A round: draft {each[0]:.1f} ms, verify {each[1]:.1f} ms, host {each[2]:.1f} ms."
+        )
+    if answer.speedup is not None and answer.speedup < 1:
+        lines.append("Drafting cost more here than it saved.")
+    return "\n".join(lines)
