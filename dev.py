@@ -181,7 +181,7 @@ def native(*options: str) -> Path:
     """Run the build backend in its own environment; return the path it prints last."""
     with (NATIVE / "pyproject.toml").open("rb") as handle:
         requires = tomllib.load(handle)["build-system"]["requires"]
-    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.prefix, *requires)
+    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.base_prefix, *requires)
     ready = env_dir / "ready"
     if not ready.is_file():
         make_venv(env_dir)
@@ -334,6 +334,8 @@ def main() -> int:
     except Failed as exc:
         say(str(exc))
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 2
 
 
