@@ -89,7 +89,7 @@ class DFlash:
         )
 
     def check_target(self, target: Qwen35) -> None:
-        """Raises `PairMismatchError` unless the drafter can read this target."""
+        """Raises `PairMismatchError` or `UnsupportedModelError` unless it can read this target."""
         layers = len(target.layer_types)
         if self.hidden != target.hidden:
             raise _mismatch(f"reads {self.hidden} numbers a layer", f"has {target.hidden}")
@@ -99,6 +99,13 @@ class DFlash:
             raise _mismatch(f"was made for {self.target_layers} layers", f"has {layers}")
         if max(self.taps) >= layers:
             raise _mismatch(f"reads layer {max(self.taps)}, counted from 0", f"has {layers}")
+        if max(self.taps) == layers - 1:
+            # The runtime hands over what enters a layer, and nothing enters behind the last:
+            # llama.cpp would abort the process ("layer input tensor is null").
+            raise UnsupportedModelError(
+                f"The drafter reads the output of the last of {layers} layers.",
+                remedy="Choose a drafter that reads only layers before the last.",
+            )
         if self.mask_token >= self.vocab:
             raise self.config.wrong("mask_token_id", f"below the vocabulary size {self.vocab}")
 

@@ -37,6 +37,7 @@ def refuse(draft: Path, target: Path, kind: type[SlipstreamError], *words: str) 
         ({"taps": (0, 1, -1)}, CheckpointError, ["target_layer_ids", "-1"]),
         ({"taps": (0, 1, 1)}, CheckpointError, ["target_layer_ids"]),
         ({"taps": (0, 1, 4)}, PairMismatchError, ["layer 4", "has 4"]),
+        ({"taps": (0, 1, 3)}, UnsupportedModelError, ["last of 4 layers"]),
         ({"taps": (0, 1, 33)}, PairMismatchError, ["layer 33", "has 4"]),
         ({"hidden": 128}, PairMismatchError, ["128", "64"]),
         ({"vocab": 256}, PairMismatchError, ["256", "320"]),
@@ -65,12 +66,12 @@ def test_settings(
     refuse(tiny.write_draft(tmp_path / "draft", **changes), target, kind, *words)
 
 
-def test_more_taps_than_the_weights_were_made_for(draft: Path, target: Path) -> None:
-    def more(config: dict[str, Any]) -> None:
-        config["dflash_config"]["target_layer_ids"] = [0, 1, 2, 3]
+def test_other_taps_than_the_weights_were_made_for(draft: Path, target: Path) -> None:
+    def fewer(config: dict[str, Any]) -> None:
+        config["dflash_config"]["target_layer_ids"] = [0, 2]
 
-    tiny.edit_json(draft / "config.json", more)
-    refuse(draft, target, CheckpointError, "fc.weight", "[64, 192]", "[64, 256]")
+    tiny.edit_json(draft / "config.json", fewer)
+    refuse(draft, target, CheckpointError, "fc.weight", "[64, 192]", "[64, 128]")
 
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])

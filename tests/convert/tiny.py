@@ -67,7 +67,7 @@ class Draft:
     kv_heads: int = 2
     head_dim: int = 16
     vocab: int = 320
-    taps: tuple[int, ...] = (0, 1, 3)
+    taps: tuple[int, ...] = (0, 1, 2)
     mask: int | None = 300
     block: int | None = 16
     sliding: int | None = 32  # window of all layers but the last; None: the March revision
