@@ -107,7 +107,7 @@ def _plan_target(source: Path, weight_type: WeightType) -> FilePlan:
     checkpoint = Checkpoint.open(source, qwen35.ARCHITECTURES)
     model = Qwen35.read(checkpoint.config)
     tokenizer = Tokenizer.read(source, checkpoint.config, model.vocab)
-    found = text_part(checkpoint).tensors
+    found = text_part(checkpoint)
     tensors = plan_tensors(expected_tensors(model), found, weight_type, source)
     header = GGUFWriter(None, qwen35.ARCH)
     parameters = sum(prod(tensor.shape) for tensor in tensors)

@@ -116,17 +116,12 @@ class _Block:
         return self.raw(f"{source}.weight", f"{name}.weight", (width,), compute=one_more)
 
 
-@dataclass(frozen=True, slots=True)
-class TextTensors:
-    """The text part of a checkpoint under the names of a text-only one."""
+def text_part(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
+    """The tensors under the names of a text-only checkpoint.
 
-    tensors: dict[str, StoredTensor]
-    vision: int  # tensors left out
-    mtp: int
-
-
-def text_part(checkpoint: Checkpoint) -> TextTensors:
-    """Leave the vision tower and multi-token prediction out; both may be absent."""
+    The vision tower and multi-token prediction are left out; both may be absent.
+    Raises `CheckpointError` if two tensors come to the same name.
+    """
     text: dict[str, StoredTensor] = {}
     vision = mtp = 0
     for name, tensor in checkpoint.tensors.items():
@@ -147,4 +142,4 @@ def text_part(checkpoint: Checkpoint) -> TextTensors:
         _log.info("Skipping %d vision tensors of `%s`.", vision, checkpoint.folder)
     if mtp:
         _log.info("Skipping %d multi-token-prediction tensors of `%s`.", mtp, checkpoint.folder)
-    return TextTensors(text, vision, mtp)
+    return text

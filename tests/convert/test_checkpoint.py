@@ -233,3 +233,12 @@ def test_vision_and_mtp_may_be_of_any_type_and_shape(tmp_path: Path) -> None:
     done = convert_target(folder, tmp_path / "x.gguf", WeightType.Q8_0)
     plain = convert_target(tiny.write_target(tmp_path / "p"), tmp_path / "y.gguf", WeightType.Q8_0)
     assert done.tensors == plain.tensors == 55
+
+
+def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tiny.write_target(tmp_path / "t", vision=True, mtp=True)
+    with caplog.at_level("INFO", logger="app.convert"):
+        convert_target(folder, tmp_path / "x.gguf", WeightType.F16)
+    said = [record.getMessage() for record in caplog.records]
+    assert any("3 vision tensors" in line for line in said)
+    assert any("15 multi-token-prediction tensors" in line for line in said)
