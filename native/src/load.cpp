@@ -36,8 +36,9 @@ void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
 
     const auto taps = draft.numbers("dflash.target_layers");
     for (const int64_t tap : taps) {
-        if (tap < 1 || tap > n_layers) {
-            refuse("it reads the input of target layer " + number_text(tap) + ", and the target has " + number_text(n_layers) + " layers");
+        // A tap is the input of that layer; the output of the last one never leaves the target.
+        if (tap < 1 || tap >= n_layers) {
+            refuse("it reads the input of layer " + number_text(tap) + ", and the target's layers are 0 to " + number_text(n_layers - 1));
         }
     }
     const int64_t fc_in = draft.dimension("fc.weight", 0);
@@ -54,10 +55,11 @@ void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
         refuse("its block size " + number_text(block) + " is not within 2 and " + number_text(SLIP_MAX_BLOCK));
     }
 
-    // A key that both carry since conversion: the target's tokenizer, merges included.
-    const std::string key = "slipstream.tokenizer.sha256";
-    if (!target.text(key).empty() && !draft.text(key).empty() && target.text(key) != draft.text(key)) {
-        refuse("it was converted with another tokenizer");
+    // Both files say since conversion which target they belong to.
+    for (const char * key : { "slipstream.pair.tokenizer_sha256", "slipstream.pair.target_config_sha256" }) {
+        if (!target.text(key).empty() && !draft.text(key).empty() && target.text(key) != draft.text(key)) {
+            refuse("they were not converted as a pair (`" + std::string(key) + "` differs)");
+        }
     }
 }
 
