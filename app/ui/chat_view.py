@@ -60,9 +60,10 @@ class Welcome(QWidget):
 
 class _Page(QWidget):
     def minimumSizeHint(self) -> QSize:
-        # Wrapped labels claim a height for their narrowest width; the scroll area would
-        # reserve it. The layout's height for the real width is what counts.
-        return QSize(0, 0)
+        # Wrapped labels claim a height for their narrowest width, and the scroll area would
+        # reserve it: where there are any, the height for the real width is asked for anyway.
+        least = super().minimumSizeHint()
+        return QSize(0, 0) if self.hasHeightForWidth() else least
 
 
 class ChatView(QScrollArea):
@@ -77,6 +78,9 @@ class ChatView(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._follow = True
+        # Qt is still in the middle of laying out when it tells a new range.
+        self._settle = QTimer(self, interval=0, singleShot=True)
+        self._settle.timeout.connect(self._keep_down)
         self._answers: list[AnswerView] = []
 
         page = _Page()
@@ -142,8 +146,7 @@ class ChatView(QScrollArea):
 
     def _range_changed(self) -> None:
         if self._follow:
-            # Not now: Qt is still in the middle of laying out.
-            QTimer.singleShot(0, self._keep_down)
+            self._settle.start()
 
     def _keep_down(self) -> None:
         if self._follow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -23,8 +23,13 @@ from app.ui.theme import Size, Space
 MOST_LINES: Final = 8
 
 
+LONG_PASTE: Final = 8_000
+"""Characters from which on a pasted text is kept beside the field, which stays quick."""
+
+
 class Field(QPlainTextEdit):
     send_wanted = Signal()
+    long_pasted = Signal(str)
     focused = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -50,6 +55,12 @@ class Field(QPlainTextEdit):
             self.send_wanted.emit()
             return
         super().keyPressEvent(event)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if len(text := source.text()) > LONG_PASTE:
+            self.long_pasted.emit(text)
+        else:
+            self.insertPlainText(text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -84,7 +95,13 @@ class Composer(QFrame):
         self.setProperty("kind", "composer")
         self._busy = False
         self._obstacle = ""
+        self._pasted: list[str] = []
         self.field = Field()
+        self._pastes = IconButton(
+            "close", "Remove the pasted text", kind="outline", text="-", size=14
+        )
+        self._pastes.clicked.connect(lambda: self._set_pasted([]))
+        self._pastes.hide()
         self._think = IconButton(
             "think", "Let the model think before it answers", kind="toggle", text="Think", size=16
         )
@@ -111,11 +128,13 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(Space.M, Space.M, Space.S, Space.S)
         column.setSpacing(Space.S)
+        column.addWidget(self._pastes, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self.field)
         column.addLayout(tools)
 
         self.field.send_wanted.connect(self._send)
         self.field.textChanged.connect(self._update)
+        self.field.long_pasted.connect(lambda text: self._set_pasted([*self._pasted, text]))
         self.field.focused.connect(self._show_focus)
         self.send.clicked.connect(self._send)
         self.stop.clicked.connect(self.stop_wanted)
@@ -148,13 +167,24 @@ class Composer(QFrame):
         self._context.setToolTip(about)
 
     def _send(self) -> None:
-        text = self.field.toPlainText()
-        if text.strip() and not self._busy and not self._obstacle:
+        if self.send.isEnabled() and not self._busy:
+            text = self._message()
             self.field.clear()
-            self.send_wanted.emit(text.strip("\n"))
+            self._set_pasted([])
+            self.send_wanted.emit(text)
+
+    def _message(self) -> str:
+        written = self.field.toPlainText().strip("\n")
+        return "\n\n".join(part for part in (written, *self._pasted) if part.strip())
+
+    def _set_pasted(self, texts: list[str]) -> None:
+        self._pasted = texts
+        self._pastes.setText(f"Pasted text · {words.count(sum(map(len, texts)))} characters")
+        self._pastes.setVisible(bool(texts))
+        self._update()
 
     def _update(self) -> None:
-        self.send.setEnabled(bool(self.field.toPlainText().strip()) and not self._obstacle)
+        self.send.setEnabled(bool(self._message()) and not self._obstacle)
 
     def _show_focus(self, focused: bool) -> None:
         self.setProperty("focused", focused)

@@ -124,7 +124,7 @@ class DocumentWriter:
 
     def open_plain(self) -> None:
         self._begin()
-        self._open_block, self._open_chars = _paragraph(), _chars()
+        self._open_block, self._open_chars = _paragraph(0), _chars()
         self._open_chars.setForeground(QColor(getattr(theme.current(), self._role)))
         self._new_block(self._open_block, self._open_chars)
         self._column = 0
@@ -154,8 +154,12 @@ class DocumentWriter:
         """Remove the tail."""
         self._cursor.beginEditBlock()
         self._cursor.setPosition(self._closed_end)
+        last = self._cursor.blockFormat()
         self._cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
-        self._cursor.removeSelectedText()
+        if self._cursor.hasSelection():
+            self._cursor.removeSelectedText()
+            # Where the last closed block is empty, Qt gives it the format of the removed one.
+            self._cursor.setBlockFormat(last)
         self._fresh = self._closed_end == 0
         self._decorations = list(self._closed)
 
@@ -361,14 +365,6 @@ class DocumentWriter:
                 self._cursor.insertText(match[0], _link(chars, match[0]))
                 at = match.end()
         self._cursor.insertText(text[at:], chars)
-
-
-def write_plain(document: QTextDocument, text: str) -> None:
-    """Fill `document` with `text` as it is."""
-    writer = DocumentWriter(document)
-    writer.open_plain()
-    writer.more(text)
-    writer.close()
 
 
 def plain_text(document: QTextDocument, start: int, end: int) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
-from PySide6.QtCore import QByteArray, QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QEvent, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPaintEvent, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from app import paths
 from app.ui import theme
+
+CONFIRM_MS: Final = 1_500
 
 
 @lru_cache(maxsize=256)
@@ -69,6 +72,13 @@ class IconButton(QToolButton):
         self._icon_name = name
         self._paint_icon()
 
+    def confirm(self) -> None:
+        """Show for a moment that it was done."""
+        usual, self._icon_name = self._icon_name, "check"
+        self._paint_icon()
+        if usual != "check":
+            QTimer.singleShot(CONFIRM_MS, self, lambda: self.set_icon(usual))
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
@@ -78,3 +88,17 @@ class IconButton(QToolButton):
         role = self._role if self.isEnabled() else "muted"
         colour = getattr(theme.current(), role)
         self.setIcon(icon(self._icon_name, colour, self.iconSize().width()))
+
+
+class Sign(QWidget):
+    """An icon that is no button."""
+
+    def __init__(self, name: str, role: str, size: int = 18) -> None:
+        super().__init__()
+        self._name, self._role = name, role
+        self.setFixedSize(size, size)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colour = getattr(theme.current(), self._role)
+        painter = QPainter(self)
+        painter.drawPixmap(0, 0, pixmap(self._name, colour, self.width(), self.devicePixelRatioF()))

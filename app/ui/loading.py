@@ -40,8 +40,8 @@ class Loader(QObject):
             lambda progress, cancel: self._models.open(settings.model, progress, cancel),
             lambda pair: self._load(pair, settings),
             self._give_up,
+            self.progressed.emit,
         )
-        self._task.progressed.connect(self.progressed)
 
     def close(self, seconds: float) -> None:
         """Stop what runs in the background, waiting for it as long as this."""

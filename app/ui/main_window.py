@@ -367,6 +367,7 @@ class MainWindow(QMainWindow):
     def notify(self, message: str, remedy: str = "", level: str = "info") -> Notice:
         notice = Notice(message, remedy, level=level)
         self.notices.addWidget(notice)
+        notice.show()
         return notice
 
     def _offer_link(self, address: str) -> None:

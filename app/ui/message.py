@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from PySide6.QtCore import QElapsedTimer, QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QElapsedTimer, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.engine import Answer, FinishReason
 from app.errors import SlipstreamError
 from app.ui import theme, words
-from app.ui.document import DocumentWriter, Kind, write_plain
+from app.ui.document import DocumentWriter, Kind
 from app.ui.highlight import Highlighter
 from app.ui.icons import IconButton
 from app.ui.markdown import MarkdownStream
 from app.ui.notice import Notice
+from app.ui.sliced import Sliced
 from app.ui.text_view import TextView
 from app.ui.theme import Size, Space
 
 _LONG: Final = 2_000
-SLICE: Final = 2_048
-"""Characters rendered in one turn of the event loop when more than that is waiting."""
+"""Characters from which on a question takes all the width there is."""
 
 
 class Question(QWidget):
@@ -36,6 +36,8 @@ class Question(QWidget):
         self._view = TextView("Your message")
         self._view.written = text
         self._view.link_chosen.connect(self.link_chosen)
+        self._writer = DocumentWriter(self._view.document())
+        self._text = Sliced(self, self._writer.more)
         self._bubble = QFrame()
         self._bubble.setProperty("kind", "bubble")
         inside = QVBoxLayout(self._bubble)
@@ -49,7 +51,7 @@ class Question(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
+        if event.type() == QEvent.Type.PaletteChange and self._palette is not theme.current():
             self._write()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -57,8 +59,12 @@ class Question(QWidget):
         self._fit()
 
     def _write(self) -> None:
-        write_plain(self._view.document(), self.text)
+        self._palette = theme.current()
+        self._text.clear()
+        self._writer.clear()
+        self._writer.open_plain()
         self._fit()
+        self._text.add(self.text)
 
     def _fit(self) -> None:
         widest = round(self.width() * 0.85) - 2 * Space.L
@@ -78,8 +84,10 @@ class AnswerView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self._text = self._reasoning = self._waiting = ""
+        self._palette = theme.current()
+        self._text = self._reasoning = ""
         self._finished = False
+        self._rendering = Sliced(self, self._render)
         self._failure: Notice | None = None
         self._thinking = QElapsedTimer()
         self._thought_ms = 0
@@ -104,8 +112,6 @@ class AnswerView(QWidget):
         self._coloured = 0
         for view in (self._body, self._thoughts):
             view.link_chosen.connect(self.link_chosen)
-        self._render = QTimer(self, interval=0)
-        self._render.timeout.connect(self._render_some)
 
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -129,7 +135,7 @@ class AnswerView(QWidget):
     @property
     def rendered(self) -> bool:
         """Whether all text that came is on the page."""
-        return not self._waiting
+        return not self._rendering.waiting
 
     def add(self, text: str, reasoning: str) -> None:
         if reasoning:
@@ -141,8 +147,7 @@ class AnswerView(QWidget):
             self._body.show()
             self._text += text
             self._body.written = self._text
-            self._waiting += text
-            self._render_some()
+            self._rendering.add(text)
 
     def finish(self, answer: Answer) -> None:
         self._end()
@@ -162,6 +167,7 @@ class AnswerView(QWidget):
         self._end()
         self._failure = Notice(error.message, error.remedy, level="error", closable=False)
         self._layout.insertWidget(self._layout.indexOf(self._footer), self._failure)
+        self._failure.show()
         self._footer.show()
         for part in (self._facts, self._note, self._why):
             part.hide()
@@ -175,7 +181,7 @@ class AnswerView(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
+        if event.type() == QEvent.Type.PaletteChange and self._palette is not theme.current():
             self._rewrite()
 
     # --- own --------------------------------------------------------------------
@@ -229,24 +235,20 @@ class AnswerView(QWidget):
     def _stop_thinking(self) -> None:
         self._thought_ms = self._thinking.elapsed()
         self._thinking.invalidate()
-        self._think.setText(f"thought for {max(1, round(self._thought_ms / 1000))} s")
+        seconds = round(self._thought_ms / 1000)
+        self._think.setText(f"thought for {seconds} s" if seconds else "thought for a moment")
 
     def _fold(self, open_: bool) -> None:
         self._thoughts.setVisible(open_)
         self._think.set_icon("chevron-down" if open_ else "chevron-right")
         self._think.set_label("Hide the thinking" if open_ else "Show the thinking")
 
-    def _render_some(self) -> None:
-        piece, self._waiting = self._waiting[:SLICE], self._waiting[SLICE:]
+    def _render(self, piece: str) -> None:
         self._stream.feed(piece)
-        if self._finished and not self._waiting:
+        if self._finished and not self._rendering.waiting:
             self._stream.finish()
         self._body.decorate(list(self._writer.decorations))
         self._colour_closed()
-        if self._waiting:
-            self._render.start()
-        else:
-            self._render.stop()
 
     def _colour_closed(self) -> None:
         closed = [d for d in self._writer.closed if d.kind is Kind.CODE and not d.open]
@@ -259,24 +261,25 @@ class AnswerView(QWidget):
         self._state.hide()
         if self._thinking.isValid():
             self._stop_thinking()
-        self._render_some()
+        self._rendering.add("")  # the end is to be rendered too
 
     def _rewrite(self) -> None:
         """Write everything again in the palette's new colours."""
+        self._palette = theme.current()
+        self._rendering.clear()
         self._highlighter.clear()
         self._coloured = 0
         self._writer.clear()
         self._stream = MarkdownStream(self._writer)
-        self._waiting = self._text
         self._thoughts_writer.clear()
         if self._reasoning:
             self._thoughts_writer.open_plain()
             self._thoughts_writer.more(self._reasoning)
-        self._render_some()
+        self._rendering.add(self._text)
 
     def _copy_answer(self) -> None:
         QGuiApplication.clipboard().setText(self._text)
-        self._copy.set_icon("check")
+        self._copy.confirm()
 
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.ui import theme
-from app.ui.icons import IconButton
+from app.ui.icons import IconButton, Sign
 from app.ui.theme import Size, Space
 
 
@@ -23,6 +23,7 @@ class Notice(QFrame):
         closable: bool = True,
         parent: QWidget | None = None,
     ) -> None:
+        """Without `closable` it stays, and takes no button."""
         super().__init__(parent)
         self.message = message
         self.setProperty("kind", "notice")
@@ -40,6 +41,8 @@ class Notice(QFrame):
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
         self._row.setSpacing(Space.S)
+        if level == "error":
+            self._row.addWidget(Sign("alert", "danger"), 0, Qt.AlignmentFlag.AlignTop)
         self._row.addLayout(text, 1)
         if closable:
             close = IconButton("close", "Dismiss this message", size=14)
@@ -51,7 +54,7 @@ class Notice(QFrame):
         button.setProperty("kind", "outline")
         button.setAccessibleName(label)
         button.clicked.connect(self.dismiss)
-        self._row.insertWidget(1, button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._row.insertWidget(self._row.count() - 1, button, 0, Qt.AlignmentFlag.AlignVCenter)
         return button
 
     def dismiss(self) -> None:

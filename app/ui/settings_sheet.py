@@ -37,7 +37,7 @@ _VERIFY: Final = {
     "host-sample": "Host sampling",
 }
 _ABOUT_VERIFY: Final = {
-    "greedy": "Takes the likeliest token at each place.",
+    "greedy": "Takes the likeliest token at each place; what follows plays no part.",
     "gpu-sample": "Draws from the model's distribution on the GPU.",
     "host-sample": "Draws from the model's distribution on the CPU.",
 }
@@ -133,6 +133,7 @@ class SettingsSheet(QFrame):
 
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = _note("")
+        self._why_not = _note("")
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
@@ -161,6 +162,7 @@ class SettingsSheet(QFrame):
         form.addWidget(QLabel("Verify"))
         form.addWidget(self.verify, 0, Qt.AlignmentFlag.AlignLeft)
         form.addWidget(self._about_verify)
+        form.addWidget(self._why_not)
         for key in ("temperature", "top_k", "top_p", "min_p", "seed"):
             form.addWidget(self.numbers[key])
         form.addWidget(_choice("Think first", self.think))
@@ -209,6 +211,8 @@ class SettingsSheet(QFrame):
     def set_unavailable(self, reasons: Mapping[str, str]) -> None:
         for key in _VERIFY:
             self.verify.set_available(key, reasons.get(key, ""), _ABOUT_VERIFY[key])
+        self._why_not.setText("\n".join(reasons.values()))
+        self._why_not.setVisible(bool(reasons))
 
     def show_settings(self, settings: Settings) -> None:
         self._settings = settings

@@ -31,7 +31,7 @@ QFrame[kind="composer"] {
 QFrame[kind="composer"][focused="true"] { border-color: $line_strong; }
 QFrame[kind="sheet"] { background: $surface; border: none; border-left: 1px solid $line; }
 QFrame[kind="notice"] { background: $raised; border: 1px solid $line; border-radius: 10px; }
-QFrame[kind="notice"][level="error"] { background: $danger_ground; border-color: $danger; }
+QFrame[kind="notice"][level="error"] { background: $danger_ground; }
 QFrame[kind="popup"] {
   background: $raised; border: 1px solid $line_strong; border-radius: 10px;
 }
@@ -77,7 +77,7 @@ QFrame[kind="segments"] { background: $hover; border: none; border-radius: 8px; 
 QFrame[kind="segments"] QToolButton { color: $muted; padding: 4px 10px; margin: 2px; }
 QFrame[kind="segments"] QToolButton:hover { color: $text; background: transparent; }
 QFrame[kind="segments"] QToolButton:checked { background: $raised; color: $text; }
-QFrame[kind="segments"] QToolButton:disabled { color: $muted; }
+QFrame[kind="segments"] QToolButton:disabled { color: $line_strong; }
 
 QLineEdit {
   background: $raised; color: $text; border: 1px solid $line_strong; border-radius: 6px;

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Task(QObject, Generic[T]):
-    progressed = Signal(float)
+    _progressed = Signal(float)
     _done = Signal(object)
     _failed = Signal(object)
 
@@ -30,6 +30,7 @@ class Task(QObject, Generic[T]):
         operation: Callable[[Callable[[float], None], CancelToken], T],
         success: Callable[[T], None],
         failure: Callable[[SlipstreamError], None],
+        progress: Callable[[float], None] | None = None,
     ) -> None:
         super().__init__(parent)
         self._operation = operation
@@ -37,6 +38,8 @@ class Task(QObject, Generic[T]):
         self._success, self._failure = success, failure
         self._done.connect(self._succeed)
         self._failed.connect(self._fail)
+        if progress is not None:
+            self._progressed.connect(progress)
         self._thread = threading.Thread(target=self._work, name="task", daemon=True)
         self._thread.start()
 
@@ -63,7 +66,7 @@ class Task(QObject, Generic[T]):
             self._tell(self._done, result)
 
     def _report(self, fraction: float) -> None:
-        self._tell(self.progressed, fraction)
+        self._tell(self._progressed, fraction)
 
     def _tell(self, signal: object, value: object) -> None:
         if self._token.cancelled:

@@ -161,4 +161,4 @@ class TextView(QTextBrowser):
     def _copy_code(self, index: int) -> None:
         code = [d for d in self._decorations if d.kind is Kind.CODE][index]
         QGuiApplication.clipboard().setText(plain_text(self.document(), code.start, code.end))
-        self._copy_buttons[index].set_icon("check")
+        self._copy_buttons[index].confirm()

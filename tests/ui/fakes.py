@@ -1,0 +1,51 @@
+"""Stand-ins that the window's tests and the screenshots share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from app.engine import Event, FakeEngine, Script
+from app.errors import SlipstreamError
+from app.jobs import CancelToken
+from app.library import ModelState, ModelStatus, Pair
+
+
+class BatchEngine(FakeEngine):
+    """Gives up to `batch` events a drain, as an engine on its own thread does."""
+
+    def __init__(self, script: Script | None = None, batch: int = 4) -> None:
+        super().__init__(script or Script())
+        self.batch = batch
+
+    def drain(self) -> list[Event]:
+        events: list[Event] = []
+        while len(events) < self.batch and (more := FakeEngine.drain(self)):
+            events.extend(more)
+        return events
+
+
+class FakeModels:
+    """The demo pair, ready; the real one, coming."""
+
+    def __init__(self, error: SlipstreamError | None = None) -> None:
+        self.error = error
+        self.opened: list[str] = []
+
+    def models(self) -> tuple[ModelStatus, ...]:
+        coming = "One click will download and convert it; that comes with a later version."
+        return (
+            ModelStatus("demo", "Built-in guide", ModelState.READY),
+            ModelStatus("qwen3.5-4b", "Qwen3.5-4B", ModelState.COMING, coming),
+        )
+
+    def open(
+        self,
+        model: str,
+        progress: Callable[[float], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Pair:
+        self.opened.append(model)
+        if self.error is not None:
+            raise self.error
+        return Pair(model, "Built-in guide", Path("target.gguf"), Path("draft.gguf"))

@@ -1,0 +1,149 @@
+"""Screenshots of the window: `python -m tests.ui.shots OUT_DIR [--real] [--scale 2]`.
+
+Without `--real` the scripted engine answers, so that the pictures show the same every
+time; with it, the built-in guide does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from app import paths
+from app.engine import Engine, Script
+from app.errors import ContextFullError
+from app.library import Library
+from app.settings import Settings
+from app.ui.application import UNAVAILABLE
+from app.ui.main_window import MainWindow
+from app.ui.theme import Theme
+from tests.ui.fakes import BatchEngine, FakeModels
+
+QUESTION = "What is DFlash?"
+ANSWER = """DFlash is **block-diffusion speculative decoding**. A small drafter reads the hidden \
+states of the model and proposes a whole block of tokens in one pass; the model then checks \
+the block in one pass of its own.
+
+1. The drafter proposes up to 15 tokens after the last one that is certain.
+2. The model verifies all of them at once and keeps the longest agreeing part.
+3. Where they differ, the model's own token takes the place of the draft.
+
+So the text is the same as without a drafter, it only comes sooner:
+
+```python
+def round(target, drafter, text):
+    block = drafter.propose(text, size=16)   # one pass
+    kept, own = target.verify(text, block)   # one pass
+    return text + kept + [own]               # never worse than one token
+```
+
+The mean accepted length beside this chat tells how many tokens a round gives."""
+THOUGHT = "The user asks what DFlash is. A short definition, the steps, and a sketch will do."
+PATTERN = (15, 9, 11, 4, 15, 7, 2, 12, 15, 0, 6, 8)
+
+Shoot = Callable[[str], None]
+
+
+def wait(until: Callable[[], bool], limit_ms: int = 60_000) -> None:
+    """Run the event loop until `until` holds, and a little longer for the last repaint."""
+    loop = QEventLoop()
+    timer = QTimer(interval=20)
+    timer.timeout.connect(lambda: loop.quit() if until() else None)
+    timer.start()
+    QTimer.singleShot(limit_ms, loop.quit)
+    loop.exec()
+    timer.stop()
+    QTimer.singleShot(250, loop.quit)
+    loop.exec()
+
+
+def answered(window: MainWindow) -> bool:
+    return not window.answering.busy and all(a.rendered for a in window.view.answers)
+
+
+def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> list[Path]:
+    """The shots in one palette; returns the files."""
+    look.choose(name)
+    script = Script(text=ANSWER, reasoning=THOUGHT, accepted=PATTERN, block=16)
+    scripted = BatchEngine(script, batch=1)
+    engine = Engine() if real else scripted
+    models = Library(paths.models(), paths.assets()) if real else FakeModels()
+    settings = Settings(theme="dark" if name == "dark" else "light", think=not real)
+    window = MainWindow(engine, models, settings, lambda _: None, look, UNAVAILABLE)
+    files: list[Path] = []
+
+    def shoot(what: str) -> None:
+        files.append(out / f"{what}-{name}.png")
+        window.grab().save(str(files[-1]))
+
+    window.resize(1280, 800)
+    window.show()
+    wait(lambda: window.header.chip.state.text == "DFlash ready")
+    wait(lambda: window.meters.model.plain_tokens_per_s is not None)
+    shoot("empty")
+    window.send("Count to twenty")
+    if real:
+        wait(lambda: answered(window))
+        window.new_chat()
+    else:
+        wait(lambda: len(window.view.answers[0].text) > 300)
+        shoot("streaming")
+        window.new_chat()
+        wait(lambda: answered(window))
+    window.send(QUESTION)
+    wait(lambda: answered(window))
+    window.view.verticalScrollBar().setValue(0)
+    shoot("chat")
+    if not real:
+        states(window, scripted, shoot)
+    window.close()
+    return files
+
+
+def states(window: MainWindow, engine: BatchEngine, shoot: Shoot) -> None:
+    """What is not seen in a chat that goes well."""
+    window.toggle_settings()
+    wait(lambda: True)
+    shoot("settings")
+    window.toggle_settings()
+    window.resize(640, 780)
+    wait(lambda: True)
+    shoot("narrow")
+    window.resize(1280, 800)
+    engine.script.error = ContextFullError(
+        "The prompt has 5,120 tokens, the context holds 4,096.",
+        remedy="Start a new chat, or raise the context in the settings.",
+    )
+    window.send("And now the whole book, please.")
+    wait(lambda: answered(window))
+    window.view.answers[0]._why.click()
+    window.view.link_chosen.emit("https://arxiv.org/abs/2602.06036")
+    wait(lambda: True)
+    window.view.go_down()
+    shoot("error")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--real", action="store_true", help="let the built-in guide answer")
+    parser.add_argument("--scale", default="1", help="device pixels a pixel")
+    args = parser.parse_args()
+    os.environ["QT_SCALE_FACTOR"] = args.scale
+    args.out.mkdir(parents=True, exist_ok=True)
+    app = QApplication(sys.argv[:1])
+    look = Theme(app, "light")
+    for name in ("light", "dark"):
+        for file in take(args.out, app, look, name, args.real):
+            print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The window never holds its event loop for long, however long the answer is.
+
+A gap is the time between two turns of a timer that wants to run every millisecond: what
+a user feels as a window that does not react. The worst gap is told in this thread's own
+processor time, because on a shared machine a single turn may wait for anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QObject, Qt, QTimer
+from pytestqt.qtbot import QtBot
+
+from app.engine import Decoded, Event, Script
+from app.ui.main_window import MainWindow
+from tests.ui.conftest import OpenWindow
+from tests.ui.fakes import BatchEngine
+
+Ask = Callable[[MainWindow, str], None]
+
+
+class Gaps(QObject):
+    """Milliseconds between turns of the event loop: by the clock, and of work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock: list[float] = []
+        self.work: list[float] = []
+        self._last = (time.perf_counter(), time.thread_time())
+        self._timer = QTimer(self, interval=1)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._turn)
+        self._timer.start()
+
+    def _turn(self) -> None:
+        now = (time.perf_counter(), time.thread_time())
+        self.clock.append((now[0] - self._last[0]) * 1000)
+        self.work.append((now[1] - self._last[1]) * 1000)
+        self._last = now
+
+    def stop(self) -> tuple[float, float]:
+        """The 99th percentile by the clock, and the most work."""
+        self._timer.stop()
+        return sorted(self.clock)[int(len(self.clock) * 0.99)], max(self.work)
+
+
+def prose(tokens: int) -> str:
+    chance = random.Random(3)
+    words = "the drafter proposes a block and *the target* verifies it in `one` pass".split()
+    parts = []
+    for i in range(tokens // 40):
+        if i % 12 == 5:
+            parts.append("```python\n" + "x = f(1)  # a line\n" * 10 + "```")
+        elif i % 12 == 9:
+            parts.append("\n".join(f"- item {j} of *this* list" for j in range(7)))
+        else:
+            parts.append(" ".join(chance.choice(words) for _ in range(40)) + ".")
+    return "\n\n".join(parts)
+
+
+def measure(window: MainWindow, ask: Ask) -> tuple[float, float]:
+    gaps = Gaps()
+    ask(window, "Go")
+    p99, worst = gaps.stop()
+    print(f"99th percentile {p99:.1f} ms, worst {worst:.1f} ms of {len(gaps.clock)} turns")
+    return p99, worst
+
+
+@pytest.mark.slow
+def test_a_long_answer_streams_smoothly(open_window: OpenWindow, ask: Ask) -> None:
+    """12,000 tokens, about forty a turn, with all meters visible."""
+    window = open_window(BatchEngine(Script(text=prose(12_000)), batch=8))
+    window.resize(1280, 800)
+    p99, worst = measure(window, ask)
+    assert p99 < 50
+    assert worst < 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["one line", "fence"])
+def test_extreme_texts_do_not_freeze_the_window(
+    open_window: OpenWindow, ask: Ask, qtbot: QtBot, kind: str
+) -> None:
+    if kind == "one line":
+        text = base64.b64encode(random.Random(1).randbytes(225_000)).decode()
+        # A token of 300 kB is one event; cut, as an engine would give it.
+        pieces = " ".join(text[i : i + 60] for i in range(0, len(text), 60))
+        engine: BatchEngine = Unspaced(Script(text=pieces), batch=40)
+    else:
+        lines = "\n".join(f"    value_{i} = compute({i}) # line" for i in range(5_000))
+        engine = BatchEngine(Script(text=f"```python\n{lines}\n```\n\nDone."), batch=40)
+    window = open_window(engine)
+    window.resize(1280, 800)
+    _, worst = measure(window, ask)
+    assert worst < 100
+    gaps = Gaps()
+    qtbot.wait(300)  # colours come afterwards, in slices
+    assert gaps.stop()[1] < 100
+
+
+class Unspaced(BatchEngine):
+    """Leaves out the spaces that part the script's tokens."""
+
+    def drain(self) -> list[Event]:
+        return [
+            replace(e, text=e.text.replace(" ", "")) if isinstance(e, Decoded) else e
+            for e in super().drain()
+        ]
