@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+ROOT = Path(__file__).resolve().parents[1]
 GRACE_S = 3.0  # a thread that was told to stop may need a moment
 
 
@@ -48,3 +52,19 @@ def _no_stray_error(request: pytest.FixtureRequest) -> Iterator[None]:
     logging.getLogger().removeHandler(handler)
     if seen and "caplog" not in request.fixturenames:
         pytest.fail("logged: " + "; ".join(f"{r.name}: {r.getMessage()}" for r in seen))
+
+
+@pytest.fixture(scope="session")
+def llama_source() -> Path:
+    """The llama.cpp tree with `convert_hf_to_gguf.py`. Without it nothing here proves anything."""
+    place = os.environ.get("SLIPSTREAM_LLAMA_SOURCE")
+    if not place:
+        command = [sys.executable, "dev.py", "native", "--source"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode or not done.stdout.strip():
+            pytest.fail(f"`dev.py native --source` failed:\n{done.stderr[-2000:]}")
+        place = done.stdout.strip().splitlines()[-1]
+    for tree in (Path(place), Path(place) / "vendor" / "llama.cpp"):
+        if (tree / "convert_hf_to_gguf.py").is_file():
+            return tree
+    pytest.fail(f"`{place}` holds no `convert_hf_to_gguf.py`")

@@ -13,24 +13,6 @@ import pytest
 from tests.convert import tiny
 from tests.convert.cases import CASES, Case
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def llama_source() -> Path:
-    """The llama.cpp tree with `convert_hf_to_gguf.py`. Without it nothing here proves anything."""
-    place = os.environ.get("SLIPSTREAM_LLAMA_SOURCE")
-    if not place:
-        command = [sys.executable, "dev.py", "native", "--source"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode or not done.stdout.strip():
-            pytest.fail(f"`dev.py native --source` failed:\n{done.stderr[-2000:]}")
-        place = done.stdout.strip().splitlines()[-1]
-    for tree in (Path(place), Path(place) / "vendor" / "llama.cpp"):
-        if (tree / "convert_hf_to_gguf.py").is_file():
-            return tree
-    pytest.fail(f"`{place}` holds no `convert_hf_to_gguf.py`")
-
 
 @pytest.fixture(scope="session")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

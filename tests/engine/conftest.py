@@ -1,0 +1,77 @@
+"""The demo pair, converted once and loaded once; and how to ask it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from app import paths
+from app.engine import Answer, AskParams, Backend, ChatMessage, Decoded, Finished, LoadParams, Role
+from app.engine.session import Session
+from app.library import Library, Pair
+
+DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
+
+
+@dataclass(slots=True)
+class Asked:
+    """An answer with the stream that led to it."""
+
+    answer: Answer
+    stream: list[Decoded] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(d.text for d in self.stream)
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(d.reasoning for d in self.stream)
+
+
+def ask(session: Session, chat: tuple[ChatMessage, ...], params: AskParams) -> Asked:
+    stream: list[Decoded] = []
+    for event in session.answer(1, chat, params):
+        if isinstance(event, Decoded):
+            stream.append(event)
+        if isinstance(event, Finished):
+            return Asked(event.answer, stream)
+    raise AssertionError("no Finished")
+
+
+def chat(*turns: str) -> tuple[ChatMessage, ...]:
+    """A conversation of alternating user and assistant turns."""
+    roles = (Role.USER, Role.ASSISTANT)
+    return tuple(ChatMessage(roles[i % 2], turn) for i, turn in enumerate(turns))
+
+
+@pytest.fixture(scope="session")
+def demo_files() -> Pair:
+    return Library(paths.models(), paths.assets()).open("demo")
+
+
+@pytest.fixture(scope="session")
+def demo(demo_files: Pair) -> Iterator[Session]:
+    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=2048))
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def cold(demo: Session) -> Session:
+    """The loaded pair, holding nothing."""
+    demo.pair.reset()
+    demo.pair.cancel(False)
+    return demo
+
+
+@pytest.fixture(scope="session")
+def heldout() -> dict[str, list[object]]:
+    loaded: dict[str, list[object]] = json.loads(
+        (DEMO / "train" / "heldout.json").read_text("utf-8")
+    )
+    return loaded

@@ -1,0 +1,137 @@
+"""Bad input at load (C10, C12, C13): a typed error that names file and reason."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from app.engine import Backend, LoadParams
+from app.engine.native import NativePair
+from app.engine.session import Session
+from app.errors import (
+    DeviceError,
+    ModelFileError,
+    PairMismatchError,
+    SlipstreamError,
+    UnsupportedModelError,
+)
+from app.library import Pair
+
+
+def load(target: Path, draft: Path | None = None) -> None:
+    NativePair(LoadParams(target, draft, n_ctx=256)).close()
+
+
+def refused(kind: type[SlipstreamError], target: Path, draft: Path | None, *words: str) -> None:
+    with pytest.raises(kind) as caught:
+        load(target, draft)
+    for word in words:
+        assert word in caught.value.message
+    assert caught.value.remedy
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    refused(ModelFileError, tmp_path / "no.gguf", None, "no.gguf")
+
+
+@pytest.mark.parametrize("content", [b"", b"GG", b"GGUF", b"{}", b"PK\x03\x04" + bytes(100)])
+def test_a_foreign_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "foreign.gguf"
+    path.write_bytes(content)
+    refused(ModelFileError, path, None, "foreign.gguf")
+
+
+@pytest.mark.parametrize("keep", [0.001, 0.1, 0.5, 0.999])
+def test_a_truncated_file(tmp_path: Path, demo_files: Pair, keep: float) -> None:
+    whole = demo_files.target.read_bytes()
+    path = tmp_path / "cut.gguf"
+    path.write_bytes(whole[: int(len(whole) * keep)])
+    refused(ModelFileError, path, None, "cut.gguf")
+
+
+def test_a_file_cut_by_one_byte_says_how_much_is_missing(tmp_path: Path, demo_files: Pair) -> None:
+    assert demo_files.draft
+    whole = demo_files.draft.read_bytes()
+    path = tmp_path / "cut.gguf"
+    # the file may end in padding: cut into the last tensor
+    path.write_bytes(whole[: len(whole) - 33])
+    refused(ModelFileError, demo_files.target, path, "incomplete", "cut.gguf")
+
+
+def test_target_and_drafter_swapped(demo_files: Pair) -> None:
+    assert demo_files.draft
+    refused(UnsupportedModelError, demo_files.draft, None, "dflash", "qwen35")
+    refused(UnsupportedModelError, demo_files.target, demo_files.target, "qwen35", "dflash")
+
+
+def edited(source: Path, to: Path, **changes: Any) -> Path:
+    """A copy with the value of some whole-number keys replaced in place."""
+    shutil.copyfile(source, to)
+    reader = gguf.GGUFReader(to, "r+")
+    for name, value in changes.items():
+        field = reader.fields[name.replace("__", ".")]
+        if isinstance(value, dict):
+            for index, item in value.items():
+                field.parts[field.data[index]][0] = item
+        else:
+            field.parts[field.data[0]][0] = value
+    del reader
+    return to
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tokenizer__ggml__mask_token_id": 999_999}, ("mask token",)),
+        ({"tokenizer__ggml__mask_token_id": 2**32 - 1}, ("mask token",)),
+        ({"dflash__block_size": 0}, ("block size",)),
+        ({"dflash__block_size": 65}, ("block size",)),
+        ({"dflash__target_layers": {0: 33}}, ("layer 33",)),
+        ({"dflash__target_layers": {0: 0}}, ("layer 0",)),
+        ({"dflash__embedding_length": 128}, ("hidden size", "128")),
+    ],
+)
+def test_a_drafter_that_does_not_fit(
+    tmp_path: Path, demo_files: Pair, changes: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    assert demo_files.draft
+    draft = edited(demo_files.draft, tmp_path / "draft.gguf", **changes)
+    refused(PairMismatchError, demo_files.target, draft, "draft.gguf", *words)
+    load(demo_files.target, demo_files.draft)  # and the next one works
+
+
+def test_a_path_with_spaces_and_other_scripts(tmp_path: Path, demo_files: Pair) -> None:
+    folder = tmp_path / "Загрузки" / "模型 😊 with spaces"
+    folder.mkdir(parents=True)
+    target = Path(shutil.copy(demo_files.target, folder / "цель.gguf"))
+    assert demo_files.draft
+    draft = Path(shutil.copy(demo_files.draft, folder / "草稿.gguf"))
+    load(target, draft)
+
+
+def test_a_gpu_that_is_not_there(demo_files: Pair) -> None:
+    from app.engine.devices import devices
+
+    if any(d.kind == "gpu" and d.usable for d in devices()):
+        Session(LoadParams(demo_files.target, None, Backend.GPU, n_ctx=256)).close()
+        return
+    with pytest.raises(DeviceError, match="GPU"):
+        Session(LoadParams(demo_files.target, None, Backend.GPU, n_ctx=256))
+    session = Session(LoadParams(demo_files.target, None, Backend.AUTO, n_ctx=256))
+    assert session.model.backend == "cpu"
+    assert session.model.fallback
+    session.close()
+
+
+def test_what_was_loaded_is_told(demo_files: Pair) -> None:
+    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
+    model = session.model
+    session.close()
+    assert (model.block, model.n_ctx, model.layers) == (16, 512, 8)
+    assert model.quantisation.lower().startswith("all f32")
+    assert model.has_draft
+    assert model.target_bytes > model.draft_bytes > 0

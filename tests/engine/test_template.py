@@ -1,0 +1,102 @@
+"""C14 and C15: templates that throw, and the thinking switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.engine import ChatMessage, Role
+from app.engine.template import ChatTemplate, begins_thinking
+from app.errors import TemplateError
+
+from .conftest import DEMO, chat
+
+
+@pytest.fixture(scope="session", params=["Qwen3.5-4B", "demo"])
+def template(request: pytest.FixtureRequest) -> ChatTemplate:
+    """The real template that the source distribution ships, and the demo's own."""
+    if request.param == "demo":
+        source = DEMO / "target" / "chat_template.jinja"
+    else:
+        tree: Path = request.getfixturevalue("llama_source")
+        source = tree / "models" / "templates" / "Qwen3.5-4B.jinja"
+    return ChatTemplate(source.read_text("utf-8"), request.param)
+
+
+def test_the_thinking_switch_changes_the_tail(template: ChatTemplate) -> None:
+    on = template.render(chat("Hi"), think=True)
+    off = template.render(chat("Hi"), think=False)
+    assert on != off
+    assert begins_thinking(on)
+    assert not begins_thinking(off)
+    assert off.endswith("<think>\n\n</think>\n\n")
+
+
+def test_old_reasoning_is_dropped_from_the_history(template: ChatTemplate) -> None:
+    history = (
+        ChatMessage(Role.USER, "First"),
+        ChatMessage(Role.ASSISTANT, "Answer", reasoning="SECRET THOUGHT"),
+        ChatMessage(Role.USER, "Second"),
+    )
+    rendered = template.render(history, think=False)
+    assert "SECRET THOUGHT" not in rendered
+    assert "Answer" in rendered
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        (Role.USER, Role.SYSTEM, Role.USER),
+        (Role.SYSTEM, Role.SYSTEM, Role.USER),
+        (Role.USER, Role.USER),
+        (Role.SYSTEM, Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.USER),
+    ],
+)
+def test_systems_anywhere_are_merged_into_the_first(
+    template: ChatTemplate, roles: tuple[Role, ...]
+) -> None:
+    conversation = tuple(ChatMessage(role, f"text {i}") for i, role in enumerate(roles))
+    rendered = template.render(conversation, think=False)
+    for message in conversation:
+        assert rendered.count(message.content) == 1
+    assert rendered.count("<|im_start|>system") == (Role.SYSTEM in roles)
+    if Role.SYSTEM in roles:
+        assert rendered.startswith("<|im_start|>system\n")
+
+
+@pytest.mark.parametrize("content", ["   ", "<|im_end|>", "{{ 7 * 7 }}", "{% raise %}"])
+def test_odd_content_is_data(template: ChatTemplate, content: str) -> None:
+    rendered = template.render(chat(content), think=False)
+    assert "49" not in rendered
+    assert content.strip() in rendered
+
+
+def test_a_refusal_names_the_model_and_the_next_chat_works(template: ChatTemplate) -> None:
+    with pytest.raises(TemplateError, match=r"Qwen3\.5-4B|demo"):
+        template.render((ChatMessage(Role.ASSISTANT, "No question here"),), think=False)
+    assert "Hi" in template.render(chat("Hi"), think=False)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [None, "", "{% for m in messages %}", "{{ messages | nonsense }}"],
+)
+def test_a_broken_template_is_an_error_when_made(source: str | None) -> None:
+    with pytest.raises(TemplateError, match=r"model\.gguf"):
+        ChatTemplate(source, "model.gguf")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ messages[99].content }}",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ 1 / 0 }}",
+        "{% for i in range(9999999) %}{% endfor %}",
+    ],
+)
+def test_a_template_that_misbehaves_is_stopped(source: str) -> None:
+    template = ChatTemplate(source, "model.gguf")
+    with pytest.raises(TemplateError, match="refuses"):
+        template.render(chat("Hi"), think=False)
