@@ -32,11 +32,16 @@ class Conversation:
         return words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…"
 
     def messages(self) -> tuple[ChatMessage, ...]:
-        """The chat to be answered; an answer that never came is left out."""
+        """The chat whose last question is to be answered.
+
+        Earlier questions without an answer are left out: a prompt that was too long
+        would make every later one too long as well, and templates want turns.
+        """
         result: list[ChatMessage] = []
-        for exchange in self.exchanges:
-            result.append(ChatMessage(Role.USER, exchange.question))
+        for exchange in self.exchanges[:-1]:
             if exchange.text or exchange.reasoning:
+                result.append(ChatMessage(Role.USER, exchange.question))
                 reply = ChatMessage(Role.ASSISTANT, exchange.text, exchange.reasoning)
                 result.append(reply)
+        result.append(ChatMessage(Role.USER, self.exchanges[-1].question))
         return tuple(result)

@@ -174,12 +174,21 @@ class DocumentWriter:
 
     def _new_block(self, block: QTextBlockFormat, chars: QTextCharFormat) -> None:
         if self._fresh:
+            self._set_top(block.topMargin())
             self._cursor.setBlockFormat(block)
             self._cursor.setBlockCharFormat(chars)
             self._cursor.setCharFormat(chars)
             self._fresh = False
         else:
             self._cursor.insertBlock(block, chars)
+
+    def _set_top(self, margin: float) -> None:
+        """Room above the first block, whose own top margin Qt ignores."""
+        root = self._document.rootFrame()
+        look = root.frameFormat()
+        if look.topMargin() != margin:
+            look.setTopMargin(margin)
+            root.setFrameFormat(look)
 
     def _append(self, text: str, block: QTextBlockFormat, chars: QTextCharFormat) -> None:
         """Insert lines, long ones in chunks; `_column` is where the line stands."""

@@ -294,7 +294,9 @@ class MainWindow(QMainWindow):
         self.composer.set_context(self._used, self._loaded.n_ctx if self._loaded else 0)
 
     def _show_state(self) -> None:
-        self.header.chip.show_state(state_of(self._loaded, self.meters.model, self._activity))
+        asked = self._settings.backend
+        state = state_of(self._loaded, self.meters.model, self._activity, asked)
+        self.header.chip.show_state(state)
 
     def _find_devices(self) -> None:
         # Off the main thread: the first call loads the native library.

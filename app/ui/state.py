@@ -24,8 +24,10 @@ class State:
     about: str
 
 
-def state_of(model: LoadedModel | None, meters: MeterModel, activity: str = "") -> State:
-    """`activity` is what is being prepared or loaded, if anything."""
+def state_of(
+    model: LoadedModel | None, meters: MeterModel, activity: str = "", asked: str = "auto"
+) -> State:
+    """`activity` is what is being prepared or loaded, `asked` the backend asked for."""
     if activity:
         return State(Level.BUSY, activity, "The model is on its way.")
     if model is None:
@@ -33,8 +35,11 @@ def state_of(model: LoadedModel | None, meters: MeterModel, activity: str = "") 
     dflash = _dflash(model, meters)
     if not model.fallback:
         return dflash
-    text = f"Fell back to {model.backend.upper()} · {dflash.text}"
-    return State(Level.WARN, text, f"{model.fallback} {dflash.about}")
+    # Not a GPU where one was wanted: a warning only if the user asked for it by name.
+    where, about = model.backend.upper(), f"{model.fallback} {dflash.about}"
+    if asked == "gpu":
+        return State(Level.WARN, f"{dflash.text} · fell back to {where}", about)
+    return State(dflash.level, f"{dflash.text} · {where}", about)
 
 
 def _dflash(model: LoadedModel, meters: MeterModel) -> State:

@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor, QTextDocument
 from pytestqt.qtbot import QtBot
 
 from app.ui.document import CHUNK, DocumentWriter, Kind, plain_text
+from app.ui.icons import IconButton
 from app.ui.markdown import MarkdownStream
 from app.ui.message import AnswerView
 from app.ui.text_view import TextView
@@ -91,6 +92,24 @@ def test_long_lines_are_laid_out_in_parts_and_copied_whole(look: Theme) -> None:
     assert everything(document) == f"{line}\nshort"
     fenced, writer = render([f"```\n{line[:CHUNK]}", f"{line[CHUNK:]}\n", "x\n```\n"])
     assert plain_text(fenced, writer.closed[0].start, writer.closed[0].end) == f"{line}\nx"
+
+
+@pytest.mark.parametrize("before", ["", "text\n\n", "1. one\n\n"])
+def test_code_has_its_header_wherever_it_stands(qtbot: QtBot, look: Theme, before: str) -> None:
+    view = AnswerView()
+    qtbot.addWidget(view)
+    view.resize(600, 400)
+    view.add(f"{before}```python\nx = 1\n```", "")
+    view.show()
+    body = view.findChildren(TextView)[-1]
+    button = body.findChildren(IconButton)[0]
+    assert button.y() >= 4
+    code = body.document().lastBlock()
+    while code.text() != "x = 1":
+        code = code.previous()
+    top = body.document().documentLayout().blockBoundingRect(code).top()
+    assert button.geometry().bottom() <= top
+    assert body.height() >= top + 20
 
 
 def test_a_part_of_a_text_is_copied_as_seen(qtbot: QtBot, look: Theme) -> None:

@@ -96,6 +96,7 @@ def test_an_error_is_told_and_the_window_works_on(open_window: OpenWindow, ask: 
     engine.script = replace(engine.script, error=None)
     ask(window, "And now?")
     assert window.view.answers[1].text == "fine"
+    assert [m.content for m in engine.asked[1].chat] == ["And now?"]
 
 
 def test_a_conversation_goes_on(open_window: OpenWindow, ask: Ask) -> None:

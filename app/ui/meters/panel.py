@@ -142,9 +142,11 @@ class MeterPanel(QScrollArea):
         layers = f"{loaded.layers_on_device} of {loaded.layers} layers"
         _tell(self.device, f"{device.description} · {layers}", "Device")
         memory = f"model {words.size(loaded.target_bytes + loaded.draft_bytes)}"
-        if device.memory_total:
-            used, total = device.memory_total - device.memory_free, device.memory_total
+        used, total = device.memory_total - device.memory_free, device.memory_total
+        if used > 0:  # some devices tell their size only
             memory += f" · {words.size(used)} of {words.size(total)} in use"
+        elif total:
+            memory += f" · {words.size(total)} in all"
         _tell(self.memory, memory, "Memory")
 
     def _later(self) -> None:
