@@ -24,30 +24,19 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextFormat,
-    QTextLength,
     QTextListFormat,
-    QTextTableFormat,
 )
 
-from app.ui import theme
-from app.ui.markdown import list_start
-from app.ui.theme import LINE_HEIGHT, MONO, SANS, Size, Space
+from app.ui import formats, theme
+from app.ui.theme import Size, Space
 
 CHUNK: Final = 2_000
 """Characters of a line that are laid out in one text block."""
-
-CODE_HEADER: Final = 36
-"""Height in px of the strip above code, for its language and the copy button."""
 
 _CONTINUES: Final = QTextFormat.Property.UserProperty + 1  # this block has no newline before it
 _LINE_SEPARATOR: Final = "\u2028"
 _URL: Final = re.compile(r"\bhttps?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]]")
 _MARKUP: Final = frozenset("*_`~#|")  # what a backslash may hide; other escapes keep it
-_BULLETS: Final = (
-    QTextListFormat.Style.ListDisc,
-    QTextListFormat.Style.ListCircle,
-    QTextListFormat.Style.ListSquare,
-)
 
 
 class Kind(Enum):
@@ -115,16 +104,16 @@ class DocumentWriter:
 
     def open_code(self, language: str) -> None:
         self._begin()
-        self._new_block(_code_format(first=True), _code_chars())
+        self._new_block(formats.code_line(first=True), formats.code_chars())
         here = self._cursor.block().position()
         self._closed.append(Decoration(Kind.CODE, here, here, 0, language, open=True))
-        self._open_block, self._open_chars = _code_format(), _code_chars()
+        self._open_block, self._open_chars = formats.code_line(), formats.code_chars()
         self._column = 0
         self._end(closed=True)
 
     def open_plain(self) -> None:
         self._begin()
-        self._open_block, self._open_chars = _paragraph(0), _chars()
+        self._open_block, self._open_chars = formats.paragraph(0), formats.chars()
         self._open_chars.setForeground(QColor(getattr(theme.current(), self._role)))
         self._new_block(self._open_block, self._open_chars)
         self._column = 0
@@ -136,10 +125,10 @@ class DocumentWriter:
         self._cursor.beginEditBlock()
         code = self._closed[-1] if self._closed and self._closed[-1].open else None
         if code:
-            self._cursor.mergeBlockFormat(_bottom(0))
+            self._cursor.mergeBlockFormat(formats.bottom_margin(0))
         self._append(text, self._open_block, self._open_chars)
         if code:
-            self._cursor.mergeBlockFormat(_bottom(Space.XL))
+            self._cursor.mergeBlockFormat(formats.bottom_margin(Space.XL))
             self._closed[-1] = replace(code, end=self._cursor.position())
         self._end(closed=True)
 
@@ -229,7 +218,7 @@ class DocumentWriter:
         for token in tokens:
             match token.type:
                 case "bullet_list_open" | "ordered_list_open":
-                    lists.append(_list_format(token, len(lists), number if not lists else 0))
+                    lists.append(formats.numbering(token, len(lists), number if not lists else 0))
                 case "bullet_list_close" | "ordered_list_close":
                     lists.pop()
                 case "list_item_open":
@@ -265,7 +254,7 @@ class DocumentWriter:
                         marker = None
                     else:
                         self._text_block(kind)
-                    self._inline(token.children or [], _chars(kind))
+                    self._inline(token.children or [], formats.chars(kind))
                 case "fence" | "code_block":
                     self._code(token)
                 case "hr":
@@ -273,14 +262,14 @@ class DocumentWriter:
 
     def _item(self, marker: QTextListFormat) -> None:
         """Begin a list item. Each is a list of its own: items close one by one."""
-        block = self._indented(_paragraph(Space.S))
+        block = self._indented(formats.paragraph(Space.S))
         block.setIndent(0)  # the list's own indent counts
-        self._new_block(block, _chars())
+        self._new_block(block, formats.chars())
         self._cursor.createList(marker)
 
     def _text_block(self, kind: str) -> None:
-        block = _heading(int(kind[1])) if kind.startswith("h") else _paragraph()
-        self._new_block(self._indented(block), _chars(kind))
+        block = formats.heading(int(kind[1])) if kind.startswith("h") else formats.paragraph()
+        self._new_block(self._indented(block), formats.chars(kind))
 
     def _indented(self, block: QTextBlockFormat) -> QTextBlockFormat:
         block.setLeftMargin(block.leftMargin() + self._quotes * Space.L)
@@ -291,52 +280,43 @@ class DocumentWriter:
     def _code(self, token: Token) -> None:
         text = token.content.removesuffix("\n")
         depth = self._depth
-        self._new_block(self._indented(_code_format(first=True)), _code_chars())
+        self._new_block(self._indented(formats.code_line(first=True)), formats.code_chars())
         start = self._cursor.block().position()
-        middle = self._indented(_code_format())
+        middle = self._indented(formats.code_line())
         self._column = 0
-        self._append(text, middle, _code_chars())
-        self._cursor.mergeBlockFormat(_bottom(Space.XL))
+        self._append(text, middle, formats.code_chars())
+        self._cursor.mergeBlockFormat(formats.bottom_margin(Space.XL))
         end = self._cursor.position()
         self._decorations.append(Decoration(Kind.CODE, start, end, depth, token.info.strip()))
 
     def _rule(self) -> None:
-        block = _paragraph(Space.M)
+        block = formats.paragraph(Space.M)
         block.setTopMargin(Space.L)
         block.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-        self._new_block(self._indented(block), _chars())
+        self._new_block(self._indented(block), formats.chars())
         here = self._cursor.position()
         self._decorations.append(Decoration(Kind.RULE, here, here))
 
     def _table(self, rows: list[list[Token]]) -> None:
         columns = max(map(len, rows))
-        look = QTextTableFormat()
-        look.setBorderCollapse(True)
-        look.setBorder(1)
-        look.setBorderBrush(QColor(theme.current().line_strong))
-        look.setBorderStyle(QTextTableFormat.BorderStyle.BorderStyle_Solid)
-        look.setCellPadding(6)
-        look.setCellSpacing(0)
-        look.setBottomMargin(Space.S)
-        look.setHeaderRowCount(1)
-        look.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * columns)
+        look = formats.table(columns)
         # Qt puts a table between two text blocks: both are made as flat as can be.
-        self._new_block(_spacer(), _chars())
+        self._new_block(formats.spacer(), formats.chars())
         table = self._cursor.insertTable(len(rows), columns, look)
         for r, row in enumerate(rows):
             for c, cell in enumerate(row):
                 inside = table.cellAt(r, c).firstCursorPosition()
-                inside.setBlockFormat(_paragraph(0))
+                inside.setBlockFormat(formats.paragraph(0))
                 outside, self._cursor = self._cursor, inside
-                self._inline(cell.children or [], _chars("th" if r == 0 else ""))
+                self._inline(cell.children or [], formats.chars("th" if r == 0 else ""))
                 self._cursor = outside
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
-        self._cursor.setBlockFormat(_spacer())
+        self._cursor.setBlockFormat(formats.spacer())
 
     def _inline(self, tokens: Sequence[Token], base: QTextCharFormat) -> None:
-        formats = [base]
+        looks = [base]
         for token in tokens:
-            now = QTextCharFormat(formats[-1])
+            now = QTextCharFormat(looks[-1])
             match token.type:
                 case "text":
                     self._linked(token.content, now)
@@ -346,24 +326,24 @@ class DocumentWriter:
                 case "softbreak" | "hardbreak":
                     self._cursor.insertText(_LINE_SEPARATOR, now)
                 case "code_inline":
-                    self._cursor.insertText(token.content, _inline_code(now))
+                    self._cursor.insertText(token.content, formats.inline_code(now))
                 case "image":  # never fetched: its words and its address are shown
                     address = str(token.attrGet("src") or "")
                     self._cursor.insertText(f"{token.content} ", now)
-                    self._cursor.insertText(address, _link(now, address))
+                    self._cursor.insertText(address, formats.link(now, address))
                 case "strong_open":
                     now.setFontWeight(QFont.Weight.DemiBold)
-                    formats.append(now)
+                    looks.append(now)
                 case "em_open":
                     now.setFontItalic(True)
-                    formats.append(now)
+                    looks.append(now)
                 case "s_open":
                     now.setFontStrikeOut(True)
-                    formats.append(now)
+                    looks.append(now)
                 case "link_open":
-                    formats.append(_link(now, str(token.attrGet("href") or "")))
+                    looks.append(formats.link(now, str(token.attrGet("href") or "")))
                 case "strong_close" | "em_close" | "s_close" | "link_close":
-                    formats.pop()
+                    looks.pop()
 
     def _linked(self, text: str, chars: QTextCharFormat) -> None:
         """Insert `text`, in which bare addresses are links."""
@@ -371,7 +351,7 @@ class DocumentWriter:
         if not chars.isAnchor():
             for match in _URL.finditer(text):
                 self._cursor.insertText(text[at : match.start()], chars)
-                self._cursor.insertText(match[0], _link(chars, match[0]))
+                self._cursor.insertText(match[0], formats.link(chars, match[0]))
                 at = match.end()
         self._cursor.insertText(text[at:], chars)
 
@@ -412,92 +392,4 @@ def code_blocks(document: QTextDocument, code: Decoration) -> list[QTextBlock]:
     while block.isValid() and block.position() <= code.end:
         result.append(block)
         block = block.next()
-    return result
-
-
-def _paragraph(bottom: int = Space.M) -> QTextBlockFormat:
-    result = QTextBlockFormat()
-    result.setBottomMargin(bottom)
-    result.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    return result
-
-
-def _heading(level: int) -> QTextBlockFormat:
-    result = _paragraph(Space.S)
-    result.setTopMargin(Space.L if level > 1 else Space.S)
-    result.setHeadingLevel(level)
-    return result
-
-
-def _code_format(*, first: bool = False) -> QTextBlockFormat:
-    result = _paragraph(0)
-    result.setLeftMargin(Space.L)
-    result.setRightMargin(Space.L)
-    result.setLineHeight(115, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    if first:
-        result.setTopMargin(CODE_HEADER + Space.M)
-    return result
-
-
-def _bottom(margin: int) -> QTextBlockFormat:
-    result = QTextBlockFormat()
-    result.setBottomMargin(margin)
-    return result
-
-
-def _spacer() -> QTextBlockFormat:
-    result = QTextBlockFormat()
-    result.setLineHeight(2, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-    return result
-
-
-def _chars(kind: str = "") -> QTextCharFormat:
-    result = QTextCharFormat()
-    weight = QFont.Weight.Normal
-    size = Size.BODY
-    if kind.startswith("h") and kind[1:].isdigit():
-        size, weight = Size.HEADINGS[int(kind[1]) - 1], QFont.Weight.DemiBold
-    elif kind == "th":
-        weight = QFont.Weight.DemiBold
-    result.setFontFamilies(theme.font(size).families())
-    result.setFontPointSize(theme.points(size))
-    result.setFontWeight(weight)
-    result.setForeground(QColor(theme.current().text))
-    return result
-
-
-def _code_chars() -> QTextCharFormat:
-    result = _chars()
-    result.setFontFamilies([MONO, SANS, "Noto Sans Mono", "Noto Color Emoji"])
-    result.setFontPointSize(theme.points(Size.CODE))
-    return result
-
-
-def _inline_code(base: QTextCharFormat) -> QTextCharFormat:
-    result = QTextCharFormat(base)
-    result.setFontFamilies(_code_chars().fontFamilies())
-    result.setFontPointSize(theme.points(Size.CODE))
-    result.setBackground(QColor(theme.current().hover))
-    return result
-
-
-def _link(base: QTextCharFormat, address: str) -> QTextCharFormat:
-    result = QTextCharFormat(base)
-    result.setAnchor(True)
-    result.setAnchorHref(address)
-    result.setFontUnderline(True)
-    result.setUnderlineColor(QColor(theme.current().muted))
-    result.setToolTip(address)
-    return result
-
-
-def _list_format(token: Token, depth: int, number: int) -> QTextListFormat:
-    result = QTextListFormat()
-    if token.type == "ordered_list_open":
-        result.setStyle(QTextListFormat.Style.ListDecimal)
-        result.setStart(number or list_start(token))
-    else:
-        result.setStyle(_BULLETS[min(depth, len(_BULLETS) - 1)])
-        result.setStart(1)
-    result.setIndent(depth + 1)
     return result

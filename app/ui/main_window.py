@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QSettings, Qt, QUrl
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QGuiApplication, QResizeEvent
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -32,7 +32,7 @@ from app.ui.header import Header
 from app.ui.loading import Loader
 from app.ui.meters.panel import MeterPanel
 from app.ui.models import Models
-from app.ui.notice import Notice
+from app.ui.notice import Notices
 from app.ui.settings_sheet import SettingsSheet
 from app.ui.sidebar import Sidebar
 from app.ui.state import state_of
@@ -43,8 +43,6 @@ _log = logging.getLogger(__name__)
 ROOM_FOR_METERS: Final = 940
 ROOM_FOR_CHATS: Final = 1180
 """Widths in px from which on the side panels are shown, where they are wanted."""
-
-_SCHEMES: Final = ("http", "https", "mailto")
 
 
 class MainWindow(QMainWindow):
@@ -69,7 +67,6 @@ class MainWindow(QMainWindow):
         self._used = 0
         self._conversations: list[Conversation] = []
         self._views: list[ChatView] = []
-        self._link: Notice | None = None
 
         self.bridge = EngineBridge(engine, self)
         self.answering = Answering(self.bridge, self)
@@ -95,8 +92,7 @@ class MainWindow(QMainWindow):
     # --- construction -----------------------------------------------------------
 
     def _lay_out(self) -> None:
-        self.notices = QVBoxLayout()
-        self.notices.setSpacing(Space.S)
+        self.notices = Notices()
         self.line = QLabel()
         self.line.setProperty("kind", "caption")
         self.line.setFont(theme.font(Size.SMALL))
@@ -112,7 +108,7 @@ class MainWindow(QMainWindow):
         below_column = QVBoxLayout(below)
         below_column.setContentsMargins(0, Space.S, 0, Space.M)
         below_column.setSpacing(Space.S)
-        below_column.addLayout(self.notices)
+        below_column.addWidget(self.notices)
         below_column.addWidget(self.composer)
         below_column.addWidget(self.honest)
         centred = QHBoxLayout()
@@ -198,7 +194,7 @@ class MainWindow(QMainWindow):
         if empty is None:
             view = ChatView()
             view.suggested.connect(self.send)
-            view.link_chosen.connect(self._offer_link)
+            view.link_chosen.connect(self.notices.offer_link)
             view.again_wanted.connect(self.answer_again)
             self._conversations.append(Conversation())
             self._views.append(view)
@@ -240,7 +236,7 @@ class MainWindow(QMainWindow):
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)
             return AskParams(s.max_tokens, Verify(s.verify), sampling, s.block, think=s.think)
         except SlipstreamError as error:
-            self.notify(error.message, error.remedy, level="error")
+            self.notices.add(error.message, error.remedy, level="error")
             return None
 
     # --- what the engine tells ----------------------------------------------------
@@ -262,13 +258,13 @@ class MainWindow(QMainWindow):
         self._show_activity("")
         self._show_used()
         if model.fallback and self._settings.backend == "gpu":
-            self.notify(f"The model runs on the {model.backend.upper()}.", model.fallback)
+            self.notices.add(f"The model runs on the {model.backend.upper()}.", model.fallback)
 
     def _model_failed(self, error: SlipstreamError) -> None:
         self._loaded = None
         self._show_activity("")
         self.composer.set_obstacle("No model is loaded")
-        notice = self.notify(error.message, error.remedy, level="error")
+        notice = self.notices.add(error.message, error.remedy, level="error")
         notice.add_button("Try again").clicked.connect(lambda: self.loader.load(self._settings))
 
     def _prompt_read(self, event: Prefilled) -> None:
@@ -336,7 +332,7 @@ class MainWindow(QMainWindow):
         try:
             self._save(settings)
         except SlipstreamError as error:
-            self.notify(error.message, error.remedy, level="error")
+            self.notices.add(error.message, error.remedy, level="error")
 
     def _apply(self, settings: Settings) -> None:
         """Show the settings; nothing here starts anything."""
@@ -364,36 +360,11 @@ class MainWindow(QMainWindow):
         self.actions_.again.setEnabled(answered and not busy)
         self.actions_.copy_answer.setEnabled(answered)
 
-    # --- messages and links -------------------------------------------------------
-
-    def notify(self, message: str, remedy: str = "", level: str = "info") -> Notice:
-        notice = Notice(message, remedy, level=level)
-        self.notices.addWidget(notice)
-        notice.show()
-        return notice
-
-    def _offer_link(self, address: str) -> None:
-        """Show where a link leads; only then can it be opened, outside of the app."""
-        if self._link is not None:
-            self._link.dismiss()
-        url = QUrl(address, QUrl.ParsingMode.StrictMode)
-        if url.scheme().lower() not in _SCHEMES:
-            self._link = self.notify(f"Only web and mail links are opened, not {address}")
-        else:
-            self._link = self.notify(f"Open {address} in the browser?")
-            self._link.add_button("Open the link").clicked.connect(
-                lambda: QDesktopServices.openUrl(url)
-            )
-        self._link.closed.connect(self._forget_link)
-
-    def _forget_link(self) -> None:
-        self._link = None
+    # --- Qt -----------------------------------------------------------------------
 
     def _open_menu(self) -> None:
         button = self.header.menu
         self.actions_.menu.popup(button.mapToGlobal(button.rect().bottomLeft()))
-
-    # --- Qt -----------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,14 +1,18 @@
-"""An inline message: what happened, what to do, and perhaps a button with a verb."""
+"""Inline messages: what happened, what to do, and perhaps a button with a verb."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont
+from typing import Final
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QFont
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.ui import theme
 from app.ui.icons import IconButton, Sign
 from app.ui.theme import Size, Space
+
+_SCHEMES: Final = ("http", "https", "mailto")
 
 
 class Notice(QFrame):
@@ -61,6 +65,44 @@ class Notice(QFrame):
         self.hide()
         self.closed.emit()
         self.deleteLater()
+
+
+class Notices(QWidget):
+    """The messages above the composer. A new link takes the place of the last one."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._link: Notice | None = None
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(Space.S)
+        self.hide()
+
+    def add(self, message: str, remedy: str = "", level: str = "info") -> Notice:
+        notice = Notice(message, remedy, level=level)
+        notice.closed.connect(lambda: self._drop(notice))
+        self._column.addWidget(notice)
+        notice.show()
+        self.show()
+        return notice
+
+    def offer_link(self, address: str) -> None:
+        """Show where a link leads; only then can it be opened, outside of the app."""
+        if self._link is not None:
+            self._link.dismiss()
+        url = QUrl(address, QUrl.ParsingMode.StrictMode)
+        if url.scheme().lower() in _SCHEMES:
+            self._link = self.add(f"Open {address} in the browser?")
+            button = self._link.add_button("Open the link")
+            button.clicked.connect(lambda: QDesktopServices.openUrl(url))
+        else:
+            self._link = self.add(f"Only web and mail links are opened, not {address}")
+
+    def _drop(self, notice: Notice) -> None:
+        if notice is self._link:
+            self._link = None
+        self._column.removeWidget(notice)
+        self.setVisible(self._column.count() > 0)
 
 
 def _label(text: str) -> QLabel:

@@ -17,7 +17,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from app.ui import theme
-from app.ui.document import CODE_HEADER, Decoration, Kind, plain_text
+from app.ui.document import Decoration, Kind, plain_text
+from app.ui.formats import CODE_HEADER
 from app.ui.icons import IconButton
 from app.ui.theme import MONO, Radius, Size, Space
 

@@ -252,7 +252,7 @@ def test_links_show_their_address_first(
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr(
-        "app.ui.main_window.QDesktopServices.openUrl", lambda url: opened.append(url.toString())
+        "app.ui.notice.QDesktopServices.openUrl", lambda url: opened.append(url.toString())
     )
     window = open_window()
     window.view.link_chosen.emit("https://example.org/a?b=c")
