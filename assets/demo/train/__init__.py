@@ -1,0 +1,1 @@
+"""Training of the demo pair: corpus, tokenizer, target, drafter, report."""

@@ -1,0 +1,219 @@
+"""Trains the demo pair: tokenizer, target, drafter, report.
+
+    python -m assets.demo.train.train --out assets/demo
+
+Both trainings end after a number of steps or of seconds, whichever comes first, and the learning
+rate follows the same clock, so that a slow card still ends with a finished model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from transformers import Qwen3_5ForCausalLM
+
+from . import corpus, drafter, evaluate, target, tokenizer
+from .drafter import Drafter, DrafterConfig, embed_blocks, place_blocks
+
+Data = dict[int, tuple[np.ndarray, np.ndarray]]
+Batch = tuple[Tensor, Tensor]
+WARMUP = 200
+DECAY = 7.0  # how fast the weight of a block place falls: exp(-i / DECAY)
+
+
+def batches(data: Data, tokens: int, seed: int, device: torch.device) -> Iterator[Batch]:
+    """Endless batches (ids [B, S] int64, loss mask [B, S] bool) of about `tokens` tokens each."""
+    held = {
+        n: (torch.from_numpy(i).to(device), torch.from_numpy(m).to(device))
+        for n, (i, m) in data.items()
+    }
+    rng, dice = random.Random(seed), torch.Generator().manual_seed(seed)
+    while True:
+        plan: list[tuple[int, Tensor]] = []
+        for length, (ids, _) in held.items():
+            order = torch.randperm(len(ids), generator=dice).to(device)
+            plan += [(length, part) for part in order.split(max(1, tokens // length))]
+        rng.shuffle(plan)
+        for length, rows in plan:
+            ids, mask = held[length]
+            yield ids[rows].long(), mask[rows]
+
+
+def fit(
+    name: str,
+    parameters: list[nn.Parameter],
+    loss_of: Callable[[Batch], Tensor],
+    stream: Iterator[Batch],
+    steps: int,
+    seconds: float,
+    rate: float = 1.5e-3,
+) -> dict[str, object]:
+    """AdamW with warm-up and cosine decay. Returns steps, seconds and the course of the loss."""
+    matrices = [p for p in parameters if p.ndim >= 2]
+    vectors = [p for p in parameters if p.ndim < 2]
+    groups = [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=parameters[0].is_cuda)
+    started, course, step, losses = time.monotonic(), [], 0, []
+    while True:
+        elapsed = time.monotonic() - started
+        done = max(step / steps, elapsed / seconds)
+        if done >= 1:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = (
+                rate * min(1.0, (step + 1) / WARMUP) * 0.5 * (1 + math.cos(math.pi * done))
+            )
+        loss = loss_of(next(stream))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        losses.append(loss.detach())
+        step += 1
+        if len(losses) == 250:
+            course.append(round(torch.stack(losses).mean().item(), 4))
+            print(f"{name} step {step} loss {course[-1]} after {elapsed:.0f} s", flush=True)
+            losses.clear()
+    return {"steps": step, "seconds": round(time.monotonic() - started, 1), "loss": course}
+
+
+def target_loss(model: Qwen3_5ForCausalLM, batch: Batch) -> Tensor:
+    """Cross-entropy of the next token where the assistant writes."""
+    ids, mask = batch
+    labels = ids[:, 1:].masked_fill(~mask[:, 1:], -100)
+    logits = model(input_ids=ids[:, :-1], use_cache=False).logits
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
+
+
+def drafter_loss(model: Qwen3_5ForCausalLM, draft: Drafter, batch: Batch) -> Tensor:
+    """Cross-entropy against the target's own choices, at random anchors.
+
+    A place of a block counts only while the text before it, from the anchor on, is what the target
+    itself would have written: beyond that its choice belongs to another text.
+    """
+    ids, mask = batch
+    config, length = draft.config, ids.shape[1]
+    with torch.no_grad():
+        final, features = target.run(model, ids, config.target_layer_ids)
+        table = model.get_input_embeddings().weight
+        choice = (final @ table.T).argmax(-1)
+    anchors = torch.multinomial(mask.float(), max(8, length // 12), replacement=True)
+    blocks = place_blocks(anchors, length, config.block_size, config.sliding_window)
+    hidden = draft(
+        embed_blocks(table, ids.gather(1, anchors), config), draft.fuse(features), blocks
+    )
+    hidden = hidden.unflatten(1, (-1, config.block_size))[:, :, 1:]
+    places = blocks.positions.view(*anchors.shape, -1)[..., 1:]
+    at = places.clamp(max=length - 1)
+    wanted = choice.gather(1, (at - 1).flatten(1)).view_as(at)
+    inside = mask.gather(1, at.flatten(1)).view_as(at) & (places < length)
+    follows = ids.gather(1, at.flatten(1)).view_as(at) == wanted
+    on_path = F.pad(follows.long().cumprod(-1)[..., :-1], (1, 0), value=1)
+    fade = torch.exp(-torch.arange(config.block_size - 1, device=ids.device) / DECAY)
+    weight = (inside.long().cumprod(-1) * on_path) * fade
+    loss = F.cross_entropy((hidden @ table.T).flatten(0, 2), wanted.flatten(), reduction="none")
+    return (loss * weight.flatten()).sum() / weight.sum()
+
+
+def check_heldout(seed: int, count: int) -> None:
+    """Asserts on a sample that no training prompt contains a held-out one."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        for message in corpus.draw_chat(rng).messages:
+            assert message["role"] != "user" or not corpus.is_heldout(message["content"])
+
+
+def table(figures: dict[str, dict[str, Any]]) -> str:
+    """The report as a Markdown table."""
+    lines = ["| text | answers | exact | mean accepted length |", "|---|---|---|---|"]
+    for kind, row in figures.items():
+        exact = "" if "free text" in kind else f"{row['exact']:.0%}"
+        lines.append(f"| {kind} | {row['answers']} | {exact} | {row['mean_accepted_length']} |")
+    return "\n".join(lines)
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """The whole recipe, from the seed to the report."""
+    started = time.monotonic()
+    device = torch.device(arguments.device)
+    torch.manual_seed(arguments.seed)
+    torch.set_float32_matmul_precision("high")
+    folders = arguments.out / "target", arguments.out / "draft"
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    check_heldout(arguments.seed, 5000)
+    words: Tokenizer = tokenizer.train(arguments.seed)
+    tokenizer.save(words, folders[0])
+    data = corpus.build(words, arguments.seed, arguments.chats)
+    counts = {length: len(ids) for length, (ids, _) in data.items()}
+    print(f"{counts} chats by length after {time.monotonic() - started:.0f} s", flush=True)
+
+    model = target.create().to(device)
+    stream = batches(data, arguments.tokens, arguments.seed, device)
+    target_course = fit(
+        "target", list(model.parameters()), lambda b: target_loss(model, b), stream,
+        arguments.target_steps, arguments.target_seconds,
+    )  # fmt: skip
+    target.round_to_bf16(model)
+    model.eval().requires_grad_(False)
+    target.save(model, folders[0])
+
+    draft = Drafter(DrafterConfig()).to(device)
+    draft_course = fit(
+        "drafter", list(draft.parameters()), lambda b: drafter_loss(model, draft, b), stream,
+        arguments.draft_steps, arguments.draft_seconds,
+    )  # fmt: skip
+    target.round_to_bf16(draft)
+    draft.eval()
+    drafter.save(draft, folders[1])
+
+    torch.set_float32_matmul_precision("highest")
+    figures = evaluate.report(model, draft, words)
+    result = {
+        "seed": arguments.seed,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "CPU",
+        "chats": counts,
+        "parameters": {
+            "target": sum(p.numel() for p in model.parameters()),
+            "drafter": sum(p.numel() for p in draft.parameters()),
+        },
+        "target": target_course,
+        "drafter": draft_course,
+        "evaluation": figures,
+        "seconds": round(time.monotonic() - started),
+    }
+    target.write_json(result, arguments.out / "train" / "report.json")
+    print(table(figures), f"\nready after {result['seconds']} s", sep="\n")
+
+
+def main() -> None:
+    """Reads the arguments; the defaults are what the shipped pair was trained with."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=corpus.HERE.parent)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--chats", type=int, default=160_000)
+    parser.add_argument("--tokens", type=int, default=8_192, help="tokens in a batch")
+    parser.add_argument("--target-steps", type=int, default=5000)
+    parser.add_argument("--target-seconds", type=float, default=180)
+    parser.add_argument("--draft-steps", type=int, default=5000)
+    parser.add_argument("--draft-seconds", type=float, default=95)
+    arguments = parser.parse_args()
+    (arguments.out / "train").mkdir(parents=True, exist_ok=True)
+    train(arguments)
+
+
+if __name__ == "__main__":
+    main()
