@@ -203,14 +203,14 @@ class MainWindow(QMainWindow):
         self.composer.field.setFocus()
 
     def send(self, text: str) -> None:
-        params = self._ask_params()
-        if params is not None and not self._activity:
+        if (params := self._ask_params()) is not None:
             self.answering.ask(self.conversation, self.view, text, params)
             self._show_titles()
 
     def answer_again(self) -> None:
-        params = self._ask_params()
-        if params is not None and self.conversation.exchanges and not self.answering.busy:
+        if not self.conversation.exchanges or self.answering.busy:
+            return
+        if (params := self._ask_params()) is not None:
             self.answering.again(self.conversation, self.view, params)
 
     def _show_chat(self, index: int) -> None:
@@ -231,6 +231,9 @@ class MainWindow(QMainWindow):
             QGuiApplication.clipboard().setText(self.view.answers[-1].text)
 
     def _ask_params(self) -> AskParams | None:
+        """How the next answer is made; None where none can be now."""
+        if self._activity:
+            return None
         s = self._settings
         try:
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)

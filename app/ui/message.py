@@ -9,7 +9,7 @@ from PySide6.QtCore import QElapsedTimer, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.engine import Answer, FinishReason
+from app.engine import Answer
 from app.errors import SlipstreamError
 from app.ui import theme, words
 from app.ui.document import DocumentWriter, Kind
@@ -41,7 +41,7 @@ class Question(QWidget):
         self._bubble = QFrame()
         self._bubble.setProperty("kind", "bubble")
         inside = QVBoxLayout(self._bubble)
-        inside.setContentsMargins(Space.L, 10, Space.L, 10)
+        inside.setContentsMargins(Space.L, 11, Space.L, 9)
         inside.addWidget(self._view)
         outside = QHBoxLayout(self)
         outside.setContentsMargins(0, 0, 0, 0)
@@ -103,7 +103,8 @@ class AnswerView(QWidget):
         self._think.hide()
         self._think.toggled.connect(self._fold)
         self._thoughts = TextView("Thinking of the answer")
-        self._thoughts.hide()
+        self._thoughts_page = _beside_rule(self._thoughts)
+        self._thoughts_page.hide()
         self._thoughts_writer = DocumentWriter(self._thoughts.document(), role="muted")
         self._body = TextView("Answer")
         self._writer = DocumentWriter(self._body.document())
@@ -117,7 +118,7 @@ class AnswerView(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(Space.XS)
         self._layout.addLayout(_row(self._name, self._think, self._state))
-        self._layout.addWidget(self._thoughts)
+        self._layout.addWidget(self._thoughts_page)
         self._layout.addWidget(self._body)
         self._layout.addWidget(self._make_footer())
         self._body.hide()
@@ -159,8 +160,7 @@ class AnswerView(QWidget):
         self._note.setVisible(bool(note))
         self._facts.setAccessibleName(f"{words.footer(answer)} {note}".strip())
         self._why.setVisible(answer.rounds > 0)
-        if answer.finish_reason is FinishReason.CANCELLED and not self._text:
-            self._body.hide()
+        self._copy.setVisible(bool(self._text))
 
     def fail(self, error: SlipstreamError) -> None:
         """Show what went wrong below the text that came before, which stays valid."""
@@ -239,7 +239,7 @@ class AnswerView(QWidget):
         self._think.setText(f"thought for {seconds} s" if seconds else "thought for a moment")
 
     def _fold(self, open_: bool) -> None:
-        self._thoughts.setVisible(open_)
+        self._thoughts_page.setVisible(open_)
         self._think.set_icon("chevron-down" if open_ else "chevron-right")
         self._think.set_label("Hide the thinking" if open_ else "Show the thinking")
 
@@ -283,6 +283,20 @@ class AnswerView(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())
+
+
+def _beside_rule(widget: QWidget) -> QWidget:
+    """`widget` with a quiet line at its left, which tells it from what follows."""
+    result = QWidget()
+    rule = QFrame()
+    rule.setProperty("kind", "rule")
+    rule.setFixedWidth(2)
+    row = QHBoxLayout(result)
+    row.setContentsMargins(0, Space.XS, 0, Space.M)
+    row.setSpacing(Space.M)
+    row.addWidget(rule)
+    row.addWidget(widget)
+    return result
 
 
 def _row(*widgets: QWidget) -> QHBoxLayout:

@@ -78,11 +78,13 @@ class Task(QObject, Generic[T]):
 
     def _succeed(self, result: T) -> None:
         self.deleteLater()
-        self._success(result)
+        if not self._token.cancelled:  # it may have been, since the result was sent
+            self._success(result)
 
     def _fail(self, error: SlipstreamError) -> None:
         self.deleteLater()
-        self._failure(error)
+        if not self._token.cancelled:
+            self._failure(error)
 
 
 run = Task
