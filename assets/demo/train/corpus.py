@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,6 @@ class Chat:
 
     messages: list[Message]
     thinking: bool
-    skills: list[str] = field(default_factory=list)
 
 
 @cache
@@ -89,18 +88,18 @@ def is_heldout(prompt: str) -> bool:
     return any(f" {words_held} " in words for words_held in _forbidden())
 
 
-def draw_turns(rng: random.Random) -> tuple[list[Turn], list[str]]:
-    """Turns of a random skill, or of a few in a row, and the names of the skills."""
+def draw_turns(rng: random.Random) -> list[Turn]:
+    """Turns of a random skill, or of a few in a row."""
     (count,) = rng.choices((1, 2, 3, 5, 9), (0.76, 0.13, 0.06, 0.04, 0.01))
     drawn = rng.choices(list(MIX), list(MIX.values()), k=count)
-    return [turn for skill in drawn for turn in skill(rng)], [skill.__name__ for skill in drawn]
+    return [turn for skill in drawn for turn in skill(rng)]
 
 
 def draw_chat(rng: random.Random) -> Chat:
     """A random chat without any held-out prompt."""
-    turns, names = draw_turns(rng)
+    turns = draw_turns(rng)
     while any(is_heldout(turn.user) for turn in turns):
-        turns, names = draw_turns(rng)
+        turns = draw_turns(rng)
     thinking = rng.random() < 0.35
     messages: list[Message] = []
     if rng.random() < 0.12:
@@ -109,7 +108,7 @@ def draw_chat(rng: random.Random) -> Chat:
         messages.append({"role": "user", "content": turn.user})
         messages.append({"role": "assistant", "content": turn.answer})
     messages[-1]["reasoning_content"] = turns[-1].thought if thinking else ""
-    return Chat(messages, thinking, names)
+    return Chat(messages, thinking)
 
 
 def render_chat(chat: Chat) -> str:
