@@ -72,7 +72,7 @@ class DocumentWriter:
         self._document.clear()
         self._document.setDefaultFont(theme.font(Size.BODY))
         self._cursor = QTextCursor(self._document)
-        self._fresh = True
+        self._fresh = self._empty = True  # for the next block, and without the tail
         self._closed_end = 0
         self._closed: list[Decoration] = []
         self._decorations = self._closed
@@ -149,12 +149,13 @@ class DocumentWriter:
             self._cursor.removeSelectedText()
             # Where the last closed block is empty, Qt gives it the format of the removed one.
             self._cursor.setBlockFormat(last)
-        self._fresh = self._closed_end == 0
+        self._fresh = self._empty
         self._decorations = list(self._closed)
 
     def _end(self, *, closed: bool) -> None:
         self._cursor.endEditBlock()
         if closed:
+            self._empty = False
             self._closed_end = self._cursor.position()
             if self._decorations is not self._closed:
                 added = self._decorations[len(self._closed) :]

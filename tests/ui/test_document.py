@@ -112,6 +112,12 @@ def test_code_has_its_header_wherever_it_stands(qtbot: QtBot, look: Theme, befor
     assert body.height() >= top + 20
 
 
+def test_empty_code_keeps_its_place(look: Theme) -> None:
+    document, writer = render(list("```\n```\nafter\n"))
+    assert everything(document).split("\n") == ["", "after"]
+    assert writer.closed[0].end == 0
+
+
 def test_a_part_of_a_text_is_copied_as_seen(qtbot: QtBot, look: Theme) -> None:
     view = TextView("text")
     qtbot.addWidget(view)
