@@ -67,7 +67,7 @@ def render_prompt(messages: list[Message], thinking: bool) -> str:
 
 @cache
 def heldout() -> dict[str, list[Any]]:
-    """Prompts that training never sees: guide entries, free text, and dialogues."""
+    """Guide and free-text prompts that training never sees, and dialogues to measure."""
     data: dict[str, list[Any]] = json.loads((HERE / "heldout.json").read_text(encoding="utf-8"))
     answers = {topic.name: [topic.answer] for topic in topics()}
     wrong = [e["topic"] for e in data["guide"] if answers.get(e["topic"]) != e["answers"]]
