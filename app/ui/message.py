@@ -94,6 +94,7 @@ class AnswerView(QWidget):
 
         self._name = QLabel("Slipstream")
         self._name.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+        self._name.setMinimumHeight(Space.XL)  # as high as the row is with its buttons
         self._state = QLabel("reading the prompt …")
         self._state.setProperty("kind", "muted")
         self._think = IconButton(
