@@ -25,9 +25,9 @@ from .skills import Skill, Turn
 HERE = Path(__file__).parent
 TEMPLATE = HERE.parent / "target" / "chat_template.jinja"
 MIX: dict[Skill, float] = {
-    skills.guide: 0.40, skills.follow_up: 0.08, skills.memory: 0.09, skills.counting: 0.05,
+    skills.guide: 0.38, skills.follow_up: 0.08, skills.memory: 0.09, skills.counting: 0.06,
     skills.arithmetic: 0.07, skills.listing: 0.03, skills.code: 0.05, skills.free_text: 0.09,
-    skills.small_talk: 0.03, skills.unknown: 0.05, skills.echo: 0.06,
+    skills.small_talk: 0.03, skills.unknown: 0.05, skills.echo: 0.07,
 }  # fmt: skip
 SYSTEM = (
     "You are the built-in guide of Slipstream.", "You are a helpful assistant.", "Be brief.",
@@ -100,6 +100,8 @@ def draw_chat(rng: random.Random) -> Chat:
     turns = draw_turns(rng)
     while any(is_heldout(turn.user) for turn in turns):
         turns = draw_turns(rng)
+    if rng.random() < 0.35:  # so that each turn of a dialogue is also learned as the last one
+        turns = turns[: rng.randint(1, len(turns))]
     thinking = rng.random() < 0.35
     messages: list[Message] = []
     if rng.random() < 0.12:

@@ -57,18 +57,19 @@ Pick = Callable[[str], str]
 
 
 def _picker(rng: random.Random, subject: str) -> Pick:
-    """A chooser whose favourites hang on the last choice, the first one on the subject.
+    """A chooser whose favourites hang on the last two choices, at first on the subject.
 
     So a text has a thread of its own, and whoever guesses ahead must guess each choice in turn.
     """
-    last = subject
+    last = (subject, subject)
 
     def pick(slot: str) -> str:
         nonlocal last
         options = list(SLOTS[slot])
         random.Random(zlib.crc32(f"{last}/{slot}".encode())).shuffle(options)
-        last = rng.choices(options, [0.6**rank for rank in range(len(options))])[0]
-        return last
+        choice = rng.choices(options, [0.6**rank for rank in range(len(options))])[0]
+        last = (last[1], choice)
+        return choice
 
     return pick
 
