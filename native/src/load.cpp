@@ -162,6 +162,14 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     params.n_outputs_max       = static_cast<uint32_t>(verify);
     params.n_threads           = threads;
     params.n_threads_batch     = threads;
+    if (llama_model_ftype(out.target.get()) == LLAMA_FTYPE_ALL_F32) {
+        // Whoever keeps weights in full wants exactness: an F16 cache would add a thousand times the error
+        // of all the rest, and so would the CPU's flash attention, which rounds to F16 on the way.
+        params.type_k = params.type_v = GGML_TYPE_F32;
+        if (slip_device_describe(out.device).kind == SLIP_DEVICE_CPU) {
+            params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+        }
+    }
     params.no_perf             = false; // the count of reused graphs comes with it
     params.abort_callback      = on_abort;
     params.abort_callback_data = &cancelled;
