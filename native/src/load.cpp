@@ -151,7 +151,7 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
 
     const int32_t cores   = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
     const int32_t threads = options.n_threads > 0 ? options.n_threads : cores;
-    const int32_t verify  = std::max(1, std::min(out.block, options.n_ubatch)); // widest pass that is verified
+    const int32_t verify  = std::max(1, std::min(out.block, options.n_ubatch - 1)); // widest pass that is verified
 
     llama_context_params params = llama_context_default_params();
     params.n_ctx               = static_cast<uint32_t>(options.n_ctx);

@@ -297,8 +297,8 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     }
     throw_if_cancelled();
 
-    const int32_t n_ubatch = static_cast<int32_t>(llama_n_ubatch(models_.ctx_target.get()));
-    const int32_t n_most   = std::min({ models_.block - 1, n_ubatch - 1, room });
+    const int32_t n_back = static_cast<int32_t>(llama_n_rs_seq(models_.ctx_target.get())); // what can be taken back
+    const int32_t n_most = std::min(n_back, room);
     n_draft = std::min(n_draft, std::max(0, n_most));
     n_syncs_ = n_graphs_rebuilt_ = 0;
 
@@ -363,7 +363,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
 // --- inspection --------------------------------------------------------------
 
 void slip_pair::eval(const int32_t * tokens, int32_t n_tokens, int32_t n_rows, float * logits) {
-    const int32_t n_most = std::max(1, std::min(models_.block, static_cast<int32_t>(llama_n_ubatch(models_.ctx_target.get()))));
+    const int32_t n_most = 1 + static_cast<int32_t>(llama_n_rs_seq(models_.ctx_target.get()));
     if (n_rows < 1 || n_rows > n_most || n_tokens > models_.n_ctx) {
         throw slip_failure(SLIP_ERROR_OPTION, "A pass here has 1 to " + std::to_string(n_most) + " rows.");
     }

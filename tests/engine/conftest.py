@@ -56,7 +56,9 @@ def demo_files() -> Pair:
 
 @pytest.fixture(scope="session")
 def demo(demo_files: Pair) -> Iterator[Session]:
-    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=2048))
+    # one thread: the demo is so small that a second one mostly waits
+    params = LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=2048, threads=1)
+    session = Session(params)
     yield session
     session.close()
 

@@ -1,0 +1,93 @@
+"""The converted demo pair against the code that trained it: transformers and our drafter.
+
+F32 weights on both sides. What is left is the order of additions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, Qwen3_5ForCausalLM
+
+from app.engine.session import Session
+from assets.demo.train import drafter as reference_drafter
+from assets.demo.train import target as reference_target
+
+from .conftest import DEMO, chat
+
+PROMPTS = (
+    "What is DFlash?",
+    "Count from 1 to 20.",
+    "Tell me a short story about a fox in a library.",
+    "repeat after me: 👩‍👩‍👧‍👦 안녕하세요 é",
+    "Write a Python function that adds two numbers.",
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Qwen3_5ForCausalLM:
+    return reference_target.load(DEMO / "target")
+
+
+def tokens_of(session: Session, prompt: str) -> list[int]:
+    """Prompt and answer, so that all kinds of positions are compared."""
+    tokens = session.prompt_tokens(chat(prompt), think=False)
+    first, _ = session.pair.prompt(tokens)
+    out = [*tokens, first]
+    for _ in range(4):
+        out += session.pair.round(15).emitted
+    return out
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("rows", [1, 16])
+def test_logits_equal_transformers(
+    cold: Session, model: Qwen3_5ForCausalLM, prompt: str, rows: int
+) -> None:
+    tokens = tokens_of(cold, prompt)
+    ours = cold.pair.eval(tokens, rows)
+    with torch.no_grad():
+        theirs = model(input_ids=torch.tensor([tokens])).logits[0].float().numpy()
+    worst = float(np.abs(ours - theirs[:, : ours.shape[1]]).max())
+    assert worst <= 2e-3
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_drafter_hidden_states_equal_the_training_module(
+    cold: Session, model: Qwen3_5ForCausalLM, prompt: str
+) -> None:
+    tokens = tokens_of(cold, prompt)
+    context, anchor = tokens[:-1], tokens[-1]
+    features, hidden = cold.pair.eval_draft(context, anchor)
+
+    drafter = reference_drafter.load(DEMO / "draft")
+    taps = drafter.config.target_layer_ids
+    _, wanted = reference_target.run(model, torch.tensor([context]), taps)
+    assert float(np.abs(features - wanted[0].detach().numpy()).max()) <= 2e-3
+
+    block = torch.full((drafter.config.block_size,), drafter.config.mask_token_id)
+    block[0] = anchor
+    table = model.get_input_embeddings().weight
+    theirs = reference_drafter.draft_hidden(drafter, table, block, torch.from_numpy(features))
+    assert float(np.abs(hidden - theirs.numpy()).max()) <= 2e-3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1234567",
+        "\t\t         x",
+        "don't",
+        "Café — 123 😊",
+        "é ñ ֑ נ",
+        "한국어 안녕",
+        "a\r\n\nb",
+        "<|im_start|>user<think></think><|im_end|>",
+        "  leading and trailing  ",
+        "",
+    ],
+)
+def test_token_ids_equal_the_source_tokenizer(cold: Session, text: str) -> None:
+    theirs = AutoTokenizer.from_pretrained(DEMO / "target")
+    assert cold.pair.tokenize(text) == theirs(text, add_special_tokens=False)["input_ids"]
