@@ -55,7 +55,9 @@ def machine() -> str:
     except (OSError, subprocess.CalledProcessError):
         info = Path("/proc/cpuinfo")
         text = info.read_text() if info.exists() else ""
-        names = [line.split(":", 1)[1].strip() for line in text.splitlines() if "model name" in line]
+        names = [
+            line.split(":", 1)[1].strip() for line in text.splitlines() if "model name" in line
+        ]
         return names[0] if names else platform.processor()
 
 
@@ -99,9 +101,7 @@ def rows(options: argparse.Namespace) -> list[dict[str, Any]]:
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for name, arguments in (("plain", plain), ("dflash", dflash)):
         for side in ("base", "ours"):
-            figures.setdefault(name, {})[side] = measure(
-                getattr(options, side), arguments, options
-            )
+            figures.setdefault(name, {})[side] = measure(getattr(options, side), arguments, options)
             print(name, side, figures[name][side], file=sys.stderr, flush=True)
 
     def row(name: str, unit: str, base: float, ours: float) -> dict[str, Any]:
