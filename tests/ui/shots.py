@@ -84,7 +84,7 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
 
     window.resize(1280, 800)
     window.show()
-    wait(lambda: window.header.chip.state.text == "DFlash ready")
+    wait(lambda: window.header.chip.state.text.startswith("DFlash ready"))
     wait(lambda: window.meters.model.plain_tokens_per_s is not None)
     shoot("empty")
     window.send("Count to twenty")

@@ -1,0 +1,41 @@
+"""The window as it comes: the real engine, and the built-in guide answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app import paths
+from app.engine import Engine
+from app.library import Library
+from app.settings import Settings
+from app.ui.application import UNAVAILABLE
+from app.ui.main_window import MainWindow
+from app.ui.theme import Theme
+from tests.ui.shots import answered
+
+BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"
+
+
+def test_the_guide_answers_in_the_window(qtbot: QtBot, look: Theme) -> None:
+    library = Library(paths.models(), paths.assets())
+    window = MainWindow(
+        Engine(), library, Settings(backend="cpu"), lambda _: None, look, UNAVAILABLE
+    )
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.show()
+    qtbot.waitUntil(lambda: window.meters.model.plain_tokens_per_s is not None, timeout=60_000)
+
+    window.send("What is DFlash?")
+    qtbot.waitUntil(lambda: bool(window.view.answers), timeout=10_000)
+    qtbot.waitUntil(lambda: answered(window), timeout=60_000)
+    assert window.view.answers[0].text.startswith("DFlash is a way to make a language model")
+    length = window.meters.model.totals.mean_accepted_length
+    assert length is not None
+    assert length >= 6
+
+    BUILD.mkdir(parents=True, exist_ok=True)
+    assert window.grab().save(str(BUILD / "guide.png"))
+    window.close()
