@@ -92,7 +92,7 @@ def test_a_reader_that_goes_away(tmp_path: Path) -> None:
 def test_ctrl_c_in_a_process(tmp_path: Path) -> None:
     script = textwrap.dedent(
         """
-        import sys, time
+        import signal, sys, time
         from app.cli import main
         from app.engine import FakeEngine
 
@@ -102,6 +102,8 @@ def test_ctrl_c_in_a_process(tmp_path: Path) -> None:
                 time.sleep(0.05)
                 return super().wait(timeout)
 
+        # A parent that runs in the background may have handed down an ignored Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         engine = Slow()
         engine.script.text = "again and " * 10_000
         sys.exit(main(["ask", "Hello", "--model", sys.argv[1], "--json"], engine=lambda: engine))
