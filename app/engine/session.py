@@ -24,7 +24,7 @@ from app.engine.messages import (
 )
 from app.engine.native import Cancelled, NativePair, NativeRound
 from app.engine.params import AskParams, Backend, LoadParams
-from app.engine.stats import RoundRecord, RoundTotals, median, speedup, tokens_per_second
+from app.engine.stats import RoundRecord, RoundTotals, median, speedup
 from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate, begins_thinking
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError, DeviceError
@@ -227,9 +227,7 @@ class _Run:
 
     def _answer(self) -> Answer:
         totals, model = self.totals, self.session.model
-        milliseconds = totals.draft_ms + totals.verify_ms + totals.host_ms
-        rate = tokens_per_second(totals.accepted + totals.rounds, milliseconds)
-        plain = self.session.plain_tokens_per_s
+        rate, plain = totals.tokens_per_s, self.session.plain_tokens_per_s
         return Answer(
             text=self.text.text,
             reasoning=self.text.reasoning,

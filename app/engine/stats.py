@@ -77,6 +77,13 @@ class RoundTotals:
         return (self.accepted + self.rounds) / self.rounds if self.rounds else None
 
     @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens of the rounds over their time, prefill not included; None before a round."""
+        return tokens_per_second(
+            self.accepted + self.rounds, self.draft_ms + self.verify_ms + self.host_ms
+        )
+
+    @property
     def acceptance(self) -> float | None:
         """accepted / drafted; None before anything was drafted."""
         return self.accepted / self.drafted if self.drafted else None

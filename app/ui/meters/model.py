@@ -52,9 +52,7 @@ class MeterModel:
 
     @property
     def tokens_per_s(self) -> float | None:
-        totals = self.totals
-        spent = totals.draft_ms + totals.verify_ms + totals.host_ms
-        return tokens_per_second(totals.accepted + totals.rounds, spent)
+        return self.totals.tokens_per_s
 
     @property
     def speedup(self) -> float | None:
