@@ -29,7 +29,7 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import AskParams, Backend, LoadParams, Sampling, Verify
-from app.engine.stats import RoundRecord, RoundTotals, speedup, tokens_per_second
+from app.engine.stats import RoundRecord, RoundTotals, WidthReason, speedup, tokens_per_second
 from app.engine.worker import Engine
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "Unload",
     "Unloaded",
     "Verify",
+    "WidthReason",
     "speedup",
     "tokens_per_second",
 ]

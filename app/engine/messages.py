@@ -179,11 +179,13 @@ class Answer:
     plain_tokens_per_s: float | None
     speedup: float | None
     prefill_ms: float
-    draft_ms: float
+    draft_ms: float | None  # None where `verify_ms` is the time of both
     verify_ms: float
     host_ms: float
     syncs_per_round: float | None
+    graphs_run_per_round: float | None
     graphs_rebuilt: int | None
+    bytes_to_host_per_round: float | None
     backend: str
     device: str
     seed: int | None

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from app.engine.messages import DeviceInfo
 from app.engine.params import LoadParams, Sampling, Verify
+from app.engine.stats import WidthReason
 from app.errors import (
     ContextFullError,
     DeviceError,
@@ -47,7 +48,7 @@ from app.errors import (
     UnsupportedModelError,
 )
 
-ABI: Final = 1
+ABI: Final = 2
 MAX_BLOCK: Final = 64
 
 _CANCELLED: Final = 1
@@ -61,7 +62,8 @@ _ERRORS: Final[dict[int, type[SlipstreamError]]] = {
     8: ContextFullError,
     9: EngineError,
 }
-_VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1}
+_REASONS: Final = tuple(WidthReason)
+_VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1, Verify.GPU_SAMPLE: 2}
 
 
 class Cancelled(Exception):
@@ -149,15 +151,27 @@ class _PromptResult(Structure):
 class _RoundResult(Structure):
     _fields_ = [
         ("size", c_uint32),
+        ("reason", c_int32),
         ("n_drafted", c_int32),
         ("n_accepted", c_int32),
         ("drafted", c_int32 * MAX_BLOCK),
         ("emitted", c_int32 * (MAX_BLOCK + 1)),
         ("n_syncs", c_int32),
+        ("n_graphs_run", c_int32),
         ("n_graphs_rebuilt", c_int32),
+        ("bytes_to_host", c_int32),
         ("draft_us", c_int64),
         ("verify_us", c_int64),
         ("host_us", c_int64),
+    ]
+
+
+class _Costs(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("plain", c_float),
+        ("draft", c_float),
+        ("verify", c_float * (MAX_BLOCK + 1)),
     ]
 
 
@@ -182,14 +196,32 @@ class PairInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeRound:
-    """`slip_round_result` of the header. Times in microseconds."""
+class Costs:
+    """`slip_costs` of the header: what passes take, in milliseconds.
 
+    `verify[w]` is a verify of w tokens; 0 where it was not measured.
+    """
+
+    plain: float
+    draft: float
+    verify: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRound:
+    """`slip_round_result` of the header. Times in microseconds.
+
+    `draft_us` None: not told apart, `verify_us` is the time of draft and verify.
+    """
+
+    reason: WidthReason
     drafted: tuple[int, ...]
     emitted: tuple[int, ...]
     syncs: int
+    graphs_run: int
     graphs_rebuilt: int
-    draft_us: int
+    bytes_to_host: int
+    draft_us: int | None
     verify_us: int
     host_us: int
 
@@ -253,7 +285,9 @@ def _declare(lib: ctypes.CDLL) -> None:
         "slip_token_bytes": (c_int32, [pair, c_int32, c_int32, c_char_p, c_int32]),
         "slip_is_end": (c_int32, [pair, c_int32]),
         "slip_prompt": (c_int32, [pair, POINTER(_PromptOptions), POINTER(_PromptResult), error]),
-        "slip_round": (c_int32, [pair, c_int32, POINTER(_RoundResult), error]),
+        "slip_round": (c_int32, [pair, c_int32, c_int32, POINTER(_RoundResult), error]),
+        "slip_measure_costs": (c_int32, [pair, POINTER(_Costs), error]),
+        "slip_set_costs": (c_int32, [pair, POINTER(_Costs), error]),
         "slip_round_given": (c_int32, [pair, tokens, c_int32, POINTER(_RoundResult), error]),
         "slip_position": (c_int32, [pair]),
         "slip_reset": (None, [pair]),
@@ -263,6 +297,17 @@ def _declare(lib: ctypes.CDLL) -> None:
         "slip_eval_draft": (
             c_int32,
             [pair, tokens, c_int32, c_int32, POINTER(c_float), POINTER(c_float), error],
+        ),
+        "slip_choose": (
+            c_int32,
+            [
+                c_char_p,
+                POINTER(_Sampling),
+                POINTER(c_float),
+                *(c_int32, c_int32, c_int32),
+                tokens,
+                error,
+            ],
         ),
     }
     for name, (result, arguments) in signatures.items():
@@ -284,6 +329,36 @@ def devices() -> tuple[DeviceInfo, ...]:
         _check(lib.slip_device_get(index, byref(device), byref(error)), error)
         found.append(_device_info(device))
     return tuple(found)
+
+
+def choose(
+    logits: NDArray[np.float32],
+    verify: Verify,
+    sampling: Sampling,
+    *,
+    seed: int,
+    position: int = 0,
+    device: str | None = None,
+) -> NDArray[np.int32]:
+    """Tokens [rows] that a verify would choose for `logits` [rows, vocabulary].
+
+    Row i stands for absolute position `position` + i. `device`: the CPU if None.
+    """
+    logits = np.ascontiguousarray(logits, dtype=np.float32)
+    tokens = np.empty(len(logits), dtype=np.int32)
+    error = _Error()
+    status = library().slip_choose(
+        device.encode() if device else None,
+        byref(_sampling(verify, sampling, seed)),
+        _floats(logits),
+        logits.shape[1],
+        len(logits),
+        position,
+        tokens.ctypes.data_as(POINTER(c_int32)),
+        byref(error),
+    )
+    _check(status, error)
+    return tokens
 
 
 class NativePair:
@@ -376,36 +451,39 @@ class NativePair:
         seed: int = 0,
     ) -> tuple[int, int]:
         """Reads a prompt; returns (first token of the answer, tokens reused)."""
-        if verify not in _VERIFY:
-            raise OptionError(
-                f"Verify mode `{verify}` is not in this version.",
-                remedy="Use `greedy` or `host-sample`.",
-            )
-        sampling = sampling or Sampling()
         options = _PromptOptions(
             size=ctypes.sizeof(_PromptOptions),
             tokens=_ints(tokens),
             n_tokens=len(tokens),
             n_keep=keep,
             drafting=int(drafting),
-            sampling=_Sampling(
-                size=ctypes.sizeof(_Sampling),
-                verify=_VERIFY[verify],
-                temperature=sampling.temperature,
-                top_k=sampling.top_k,
-                top_p=sampling.top_p,
-                min_p=sampling.min_p,
-                seed=seed,
-            ),
+            sampling=_sampling(verify, sampling or Sampling(), seed),
         )
         result, error = _PromptResult(size=ctypes.sizeof(_PromptResult)), _Error()
         status = self._lib.slip_prompt(self._handle, byref(options), byref(result), byref(error))
         _check(status, error)
         return result.token, result.n_reused
 
-    def round(self, n_draft: int) -> NativeRound:
-        """One round with at most `n_draft` drafted tokens; 0 is a plain step."""
-        return self._round(lambda *out: self._lib.slip_round(self._handle, n_draft, *out))
+    def round(self, n_draft: int, *, governed: bool = False) -> NativeRound:
+        """One round with at most `n_draft` drafted tokens; 0 is a plain step.
+
+        `governed`: as many of them as pay, once costs are set.
+        """
+        return self._round(
+            lambda *out: self._lib.slip_round(self._handle, n_draft, int(governed), *out)
+        )
+
+    def measure_costs(self) -> Costs:
+        """What rounds cost here; takes up to two seconds and forgets all tokens."""
+        costs, error = _Costs(size=ctypes.sizeof(_Costs)), _Error()
+        _check(self._lib.slip_measure_costs(self._handle, byref(costs), byref(error)), error)
+        return Costs(costs.plain, costs.draft, tuple(costs.verify))
+
+    def set_costs(self, costs: Costs) -> None:
+        raw = _Costs(ctypes.sizeof(_Costs), costs.plain, costs.draft)
+        raw.verify[: len(costs.verify)] = costs.verify
+        error = _Error()
+        _check(self._lib.slip_set_costs(self._handle, byref(raw), byref(error)), error)
 
     def round_given(self, draft: Sequence[int]) -> NativeRound:
         """One round that verifies `draft` instead of the drafter's proposal."""
@@ -418,11 +496,14 @@ class NativePair:
         result, error = _RoundResult(size=ctypes.sizeof(_RoundResult)), _Error()
         _check(call(byref(result), byref(error)), error)
         return NativeRound(
+            reason=_REASONS[result.reason],
             drafted=tuple(result.drafted[: result.n_drafted]),
             emitted=tuple(result.emitted[: result.n_accepted + 1]),
             syncs=result.n_syncs,
+            graphs_run=result.n_graphs_run,
             graphs_rebuilt=result.n_graphs_rebuilt,
-            draft_us=result.draft_us,
+            bytes_to_host=result.bytes_to_host,
+            draft_us=result.draft_us if result.draft_us >= 0 else None,
             verify_us=result.verify_us,
             host_us=result.host_us,
         )
@@ -510,3 +591,15 @@ def _ints(values: Sequence[int]) -> Any:
 
 def _floats(array: NDArray[np.float32]) -> Any:
     return array.ctypes.data_as(POINTER(c_float))
+
+
+def _sampling(verify: Verify, sampling: Sampling, seed: int) -> _Sampling:
+    return _Sampling(
+        size=ctypes.sizeof(_Sampling),
+        verify=_VERIFY[verify],
+        temperature=sampling.temperature,
+        top_k=sampling.top_k,
+        top_p=sampling.top_p,
+        min_p=sampling.min_p,
+        seed=seed,
+    )

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.engine import devices
+from app import paths
+from app.engine import costs, devices
 from app.engine.messages import (
     Answer,
     ChatMessage,
@@ -48,6 +49,7 @@ class Session:
             device, fallback = devices.choose(Backend.CPU)[0], error.message
             self.pair = NativePair(params, _name(device), progress)
         self.model = self._loaded(params, device, fallback)
+        self._params = params
         self._template = ChatTemplate(self.pair.chat_template, params.target.name)
         self._think_open = self._marker(THINK_OPEN)
         self._think_close = self._marker(THINK_CLOSE)
@@ -55,6 +57,21 @@ class Session:
 
     def close(self) -> None:
         self.pair.close()
+
+    def measure_costs(self) -> None:
+        """Tells the governor what rounds cost here, from an earlier run or measured now.
+
+        Until then every round verifies the whole block.
+        """
+        if not self.model.has_draft:
+            return
+        file = paths.cache() / "costs.json"
+        name = costs.key(self._params, self.model.device.description)
+        known = costs.load(file, name)
+        if known is None:
+            known = self.pair.measure_costs()
+            costs.save(file, name, known)
+        self.pair.set_costs(known)
 
     def measure_plain(self) -> float:
         """Rate of plain decoding here, tokens/s: median step of a short run."""
@@ -177,15 +194,13 @@ class _Run:
         n_draft = max(0, min(width, room) - 1) if self._drafting else 0
         start = time.perf_counter()
         try:
-            native = self.session.pair.round(n_draft)
+            native = self.session.pair.round(n_draft, governed=self.params.block is None)
         except ContextFullError:
             self.reason = FinishReason.CONTEXT
             return Decoded(self.request, "", "", None)
         piece, used = self._take(native.emitted)
         record = self._record(native, used, time.perf_counter() - start)
         self.totals.add(record)
-        self.totals.syncs += native.syncs
-        self.totals.graphs_rebuilt += native.graphs_rebuilt
         return Decoded(self.request, piece.text, piece.reasoning, record)
 
     def _take(self, tokens: Sequence[int]) -> tuple[Piece, int]:
@@ -210,7 +225,8 @@ class _Run:
 
     def _record(self, native: NativeRound, used: int, seconds: float) -> RoundRecord:
         piece = self.session.piece
-        draft_ms, verify_ms = native.draft_us / 1000, native.verify_us / 1000
+        draft_ms = None if native.draft_us is None else native.draft_us / 1000
+        verify_ms = native.verify_us / 1000
         return RoundRecord(
             drafted=tuple(piece(t) for t in native.drafted),
             accepted=used - 1,
@@ -218,7 +234,12 @@ class _Run:
             token_ids=native.emitted[:used],
             draft_ms=draft_ms,
             verify_ms=verify_ms,
-            host_ms=max(0.0, seconds * 1000 - draft_ms - verify_ms),
+            host_ms=max(0.0, seconds * 1000 - (draft_ms or 0.0) - verify_ms),
+            reason=native.reason,
+            syncs=native.syncs,
+            graphs_run=native.graphs_run,
+            graphs_rebuilt=native.graphs_rebuilt,
+            bytes_to_host=native.bytes_to_host,
         )
 
     @property
@@ -247,8 +268,10 @@ class _Run:
             draft_ms=totals.draft_ms,
             verify_ms=totals.verify_ms,
             host_ms=totals.host_ms,
-            syncs_per_round=totals.syncs / totals.rounds if totals.rounds else None,
+            syncs_per_round=totals.per_round(totals.syncs),
+            graphs_run_per_round=totals.per_round(totals.graphs_run),
             graphs_rebuilt=totals.graphs_rebuilt if totals.rounds else None,
+            bytes_to_host_per_round=totals.per_round(totals.bytes_to_host),
             backend=model.backend,
             device=model.device.description,
             seed=self.seed,

@@ -10,6 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class WidthReason(StrEnum):
+    """Why a round verified as many tokens as it did; the order is the native library's."""
+
+    FIXED = "fixed"  # asked for
+    WHOLE = "whole"  # the whole block pays
+    PAYS = "pays"  # this width gives most tokens a second
+    PLAIN = "plain"  # no width pays, or none may be risked yet
+    PROBE = "probe"  # none pays; a try whether that has changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +31,22 @@ class RoundRecord:
     of them were kept. `emitted` is the text of each token the round added to the
     answer: the accepted ones and one of the target's own, so ``len(emitted) ==
     len(token_ids) == accepted + 1``. A plain step has an empty `drafted`.
-    Times are wall-clock milliseconds.
+    Times are wall-clock milliseconds. `draft_ms` is None where the device works on
+    while the host prepares the verify: `verify_ms` is then the time of both.
     """
 
     drafted: tuple[str, ...]
     accepted: int
     emitted: tuple[str, ...]
     token_ids: tuple[int, ...]
-    draft_ms: float
+    draft_ms: float | None
     verify_ms: float
     host_ms: float
+    reason: WidthReason = WidthReason.FIXED
+    syncs: int = 0  # times the host waited for the device
+    graphs_run: int = 0
+    graphs_rebuilt: int = 0
+    bytes_to_host: int = 0
 
     @property
     def rejected(self) -> int:
@@ -37,7 +54,7 @@ class RoundRecord:
 
     @property
     def total_ms(self) -> float:
-        return self.draft_ms + self.verify_ms + self.host_ms
+        return (self.draft_ms or 0.0) + self.verify_ms + self.host_ms
 
 
 @dataclass(slots=True)
@@ -47,11 +64,14 @@ class RoundTotals:
     rounds: int = 0
     drafted: int = 0
     accepted: int = 0
-    draft_ms: float = 0.0
+    draft_ms: float | None = 0.0  # None once a round did not tell it apart
     verify_ms: float = 0.0
     host_ms: float = 0.0
+    total_ms: float = 0.0
     syncs: int = 0
+    graphs_run: int = 0
     graphs_rebuilt: int = 0
+    bytes_to_host: int = 0
     accepted_per_round: list[int] = field(default_factory=list)
     drafted_at: list[int] = field(default_factory=list)
     accepted_at: list[int] = field(default_factory=list)
@@ -60,9 +80,15 @@ class RoundTotals:
         self.rounds += 1
         self.drafted += len(record.drafted)
         self.accepted += record.accepted
-        self.draft_ms += record.draft_ms
+        told = self.draft_ms is not None and record.draft_ms is not None
+        self.draft_ms = (self.draft_ms or 0.0) + (record.draft_ms or 0.0) if told else None
         self.verify_ms += record.verify_ms
         self.host_ms += record.host_ms
+        self.total_ms += record.total_ms
+        self.syncs += record.syncs
+        self.graphs_run += record.graphs_run
+        self.graphs_rebuilt += record.graphs_rebuilt
+        self.bytes_to_host += record.bytes_to_host
         self.accepted_per_round.append(record.accepted)
         while len(self.drafted_at) < len(record.drafted):
             self.drafted_at.append(0)
@@ -79,9 +105,10 @@ class RoundTotals:
     @property
     def tokens_per_s(self) -> float | None:
         """Tokens of the rounds over their time, prefill not included; None before a round."""
-        return tokens_per_second(
-            self.accepted + self.rounds, self.draft_ms + self.verify_ms + self.host_ms
-        )
+        return tokens_per_second(self.accepted + self.rounds, self.total_ms)
+
+    def per_round(self, total: float) -> float | None:
+        return total / self.rounds if self.rounds else None
 
     @property
     def acceptance(self) -> float | None:

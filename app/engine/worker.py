@@ -187,6 +187,7 @@ class Engine:
     def _measure(self, request: int) -> Iterator[Event]:
         assert self._session is not None
         with contextlib.suppress(Cancelled):
+            self._session.measure_costs()
             yield PlainMeasured(request, self._session.measure_plain())
 
     def _do_unload(self, command: Unload) -> Iterator[Event]:

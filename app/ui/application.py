@@ -15,7 +15,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
@@ -27,12 +26,6 @@ from app.library import Library
 from app.ui import icons
 from app.ui.main_window import MainWindow
 from app.ui.theme import DARK, Theme
-
-UNAVAILABLE: Final = {
-    "gpu-sample": "Sampling on the GPU comes with a later version; host sampling draws from "
-    "the same distribution.",
-}
-"""Ways to verify that cannot be chosen, and why."""
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -54,7 +47,6 @@ def run(argv: Sequence[str] | None = None) -> int:
             chosen,
             partial(settings.save, paths.settings_file()),
             look,
-            UNAVAILABLE,
             QSettings(str(paths.state() / "window.ini"), QSettings.Format.IniFormat),
         )
     except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -53,10 +53,8 @@ class MainWindow(QMainWindow):
         settings: Settings,
         save: Callable[[Settings], None],
         look: Theme,
-        unavailable: Mapping[str, str] | None = None,
         geometry: QSettings | None = None,
     ) -> None:
-        """`unavailable` gives, for a way to verify, why it cannot be chosen."""
         super().__init__()
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(560, 420)
@@ -78,7 +76,7 @@ class MainWindow(QMainWindow):
         self.meters = MeterPanel()
         self.actions_ = Actions(self)
         self._lay_out()
-        self.sheet = SettingsSheet(settings, unavailable or {}, self.page)
+        self.sheet = SettingsSheet(settings, self.page)
         self.sheet.hide()
         self._wire()
 

@@ -6,7 +6,7 @@ what is wrong and the old value stays in force.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ _VERIFY: Final = {
 }
 _ABOUT_VERIFY: Final = {
     "greedy": "Takes the likeliest token at each place; what follows plays no part.",
-    "gpu-sample": "Draws from the model's distribution on the GPU.",
+    "gpu-sample": "Draws from the model's distribution on the device where it runs.",
     "host-sample": "Draws from the model's distribution on the CPU.",
 }
 
@@ -121,10 +121,7 @@ class SettingsSheet(QFrame):
     changed = Signal(object)  # Settings
     closed = Signal()
 
-    def __init__(
-        self, settings: Settings, unavailable: Mapping[str, str], parent: QWidget | None = None
-    ) -> None:
-        """`unavailable` gives, for a way to verify, why it cannot be chosen."""
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
         self.setProperty("kind", "sheet")
@@ -133,7 +130,6 @@ class SettingsSheet(QFrame):
 
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = _note("")
-        self._why_not = _note("")
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
@@ -162,7 +158,6 @@ class SettingsSheet(QFrame):
         form.addWidget(QLabel("Verify"))
         form.addWidget(self.verify, 0, Qt.AlignmentFlag.AlignLeft)
         form.addWidget(self._about_verify)
-        form.addWidget(self._why_not)
         for key in ("temperature", "top_k", "top_p", "min_p", "seed"):
             form.addWidget(self.numbers[key])
         form.addWidget(_choice("Think first", self.think))
@@ -199,7 +194,6 @@ class SettingsSheet(QFrame):
         column.addLayout(head)
         column.addWidget(area, 1)
 
-        self.set_unavailable(unavailable)
         self.verify.chosen.connect(lambda key: self._change("verify", key))
         self.theme.chosen.connect(lambda key: self._change("theme", key))
         self.send.chosen.connect(lambda key: self._change("send_with", key))
@@ -207,12 +201,6 @@ class SettingsSheet(QFrame):
         for row in self.numbers.values():
             row.changed.connect(self._change)
         self.show_settings(settings)
-
-    def set_unavailable(self, reasons: Mapping[str, str]) -> None:
-        for key in _VERIFY:
-            self.verify.set_available(key, reasons.get(key, ""), _ABOUT_VERIFY[key])
-        self._why_not.setText("\n".join(reasons.values()))
-        self._why_not.setVisible(bool(reasons))
 
     def show_settings(self, settings: Settings) -> None:
         self._settings = settings

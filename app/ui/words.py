@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from app.engine import Answer, FinishReason
+from app.engine import Answer, FinishReason, WidthReason
 
 UNKNOWN = "not measured yet"
 
@@ -46,8 +46,29 @@ def milliseconds(value: float) -> str:
     return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms"
 
 
+def phases(
+    times: tuple[float | None, float, float], drafted: bool = True
+) -> list[tuple[str, float]]:
+    """Draft, verify and host with their times; the first two as one where only both were timed."""
+    draft, verify, host = times
+    if draft is None:
+        return [("draft and verify" if drafted else "verify", verify), ("host", host)]
+    return [("draft", draft), ("verify", verify), ("host", host)]
+
+
+def block(width: int, of: int, reason: WidthReason) -> str:
+    """How much of the block was verified, and why not all of it."""
+    why = {
+        WidthReason.PAYS: " pays most",
+        WidthReason.PLAIN: ": nothing pays",
+        WidthReason.PROBE: ": a try",
+    }.get(reason, "")
+    return f"{width} of {of}{why}"
+
+
 def footer(answer: Answer) -> str:
-    seconds = (answer.draft_ms + answer.verify_ms + answer.host_ms + answer.prefill_ms) / 1000
+    decoding = (answer.draft_ms or 0.0) + answer.verify_ms + answer.host_ms
+    seconds = (decoding + answer.prefill_ms) / 1000
     parts = [f"{answer.completion_tokens} tok", f"{seconds:.1f} s"]
     if answer.drafted and answer.mean_accepted_length is not None:
         parts.append(f"{answer.mean_accepted_length:.1f} per round")
@@ -86,10 +107,9 @@ def details(answer: Answer) -> str:
     else:
         lines.append(f"{number(answer.rounds, 'plain step')}: nothing was drafted.")
     if answer.rounds:
-        each = [x / answer.rounds for x in (answer.draft_ms, answer.verify_ms, answer.host_ms)]
-        lines.append(
-            f"A round: draft {each[0]:.1f} ms, verify {each[1]:.1f} ms, host {each[2]:.1f} ms."
-        )
+        parts = phases((answer.draft_ms, answer.verify_ms, answer.host_ms), bool(answer.drafted))
+        told = ", ".join(f"{name} {total / answer.rounds:.1f} ms" for name, total in parts)
+        lines.append(f"A round: {told}.")
     if answer.speedup is not None and answer.speedup < 1:
         lines.append("Drafting cost more here than it saved.")
     return "\n".join(lines)

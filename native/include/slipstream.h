@@ -44,7 +44,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 1
+#define SLIP_ABI 2
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -151,12 +151,14 @@ SLIP_API int32_t slip_is_end(const slip_pair * pair, int32_t token);
 
 typedef enum slip_verify {
     SLIP_VERIFY_GREEDY      = 0, /* the most likely token */
-    SLIP_VERIFY_HOST_SAMPLE = 1  /* drawn on the host, see slip_sampling */
+    SLIP_VERIFY_HOST_SAMPLE = 1, /* drawn on the host, see slip_sampling */
+    SLIP_VERIFY_GPU_SAMPLE  = 2  /* drawn on the device: only tokens come to the host */
 } slip_verify;
 
 /* The random number for a token depends on nothing but the seed and the token's
  * absolute position, so the same seed gives the same text with a drafter, without
- * one, and at any block length. */
+ * one, and at any block length. The two ways of sampling draw from the same distribution,
+ * but not the same tokens. */
 typedef struct slip_sampling {
     uint32_t size;
     int32_t  verify;      /* slip_verify */
@@ -188,23 +190,50 @@ typedef struct slip_prompt_result {
  * taken back. SLIP_ERROR_CONTEXT if the prompt does not fit; the pair is then as it was. */
 SLIP_API slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, slip_prompt_result * result, slip_error * error);
 
+typedef enum slip_reason {
+    SLIP_REASON_FIXED = 0, /* the caller's width */
+    SLIP_REASON_WHOLE = 1, /* the whole block pays */
+    SLIP_REASON_PAYS  = 2, /* this width gives most tokens a second */
+    SLIP_REASON_PLAIN = 3, /* no width pays, or none may be risked yet: a plain step */
+    SLIP_REASON_PROBE = 4  /* none pays; a try whether that has changed */
+} slip_reason;
+
 typedef struct slip_round_result {
     uint32_t size;
+    int32_t  reason;           /* slip_reason for the width, n_drafted + 1 */
     int32_t  n_drafted;
     int32_t  n_accepted;
     int32_t  drafted[SLIP_MAX_BLOCK];
     int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens */
     int32_t  n_syncs;          /* times the host waited for the device */
-    int32_t  n_graphs_rebuilt; /* graphs that could not be reused */
-    int64_t  draft_us;
-    int64_t  verify_us;
+    int32_t  n_graphs_run;     /* graphs launched: draft, verify, and feeding apart from both */
+    int32_t  n_graphs_rebuilt; /* of those, graphs that could not be reused */
+    int32_t  bytes_to_host;    /* tokens, and logits where the host samples */
+    int64_t  draft_us;         /* -1 on a GPU: it works on while the host prepares the verify, */
+    int64_t  verify_us;        /* ... and this is the time of both */
     int64_t  host_us;
 } slip_round_result;
 
-/* One round that drafts at most `n_draft` tokens (0: a plain step; never more than the
- * trained block has, than a micro-batch holds, than the context has room for).
+/* One round that verifies at most `n_draft` drafted tokens (0: a plain step; never more than
+ * the trained block has, than a micro-batch holds, than the context has room for). With
+ * `governed` not 0 and costs set, it verifies as many of them as pay, perhaps none.
  * SLIP_ERROR_CONTEXT if not even the anchor fits; the pair is then as it was. */
-SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, slip_round_result * result, slip_error * error);
+SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, slip_round_result * result, slip_error * error);
+
+/* What rounds cost on this device with this pair, in milliseconds: the governor's ground. */
+typedef struct slip_costs {
+    uint32_t size;
+    float    plain;                      /* a plain step */
+    float    draft;                      /* a draft of the whole block */
+    float    verify[SLIP_MAX_BLOCK + 1]; /* a verify of so many tokens; 0: not measured */
+} slip_costs;
+
+/* Measures them, in two seconds at most unless single passes take longer. Forgets all
+ * tokens. SLIP_ERROR_OPTION without a drafter. */
+SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error);
+
+/* Gives the governor costs, as slip_measure_costs measured them now or before. */
+SLIP_API slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_error * error);
 
 /* A round with a draft given by the caller instead of the drafter, for tests and for
  * the control run: `draft` may be anything, the target verifies it like any other. */
@@ -237,6 +266,11 @@ SLIP_API slip_status slip_last_logits(slip_pair * pair, int32_t row, float * log
  * `hidden` takes block * n_embd_draft floats, the drafter's last hidden states after
  * its final norm. Forgets all tokens. */
 SLIP_API slip_status slip_eval_draft(slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t anchor, float * features, float * hidden, slip_error * error);
+
+/* Chooses a token for each of `n_rows` rows of `n_vocab` logits as a verify would, on the device
+ * `device` (NULL: the CPU); row i stands for position `first_position` + i. For tests of the
+ * distribution. */
+SLIP_API slip_status slip_choose(const char * device, const slip_sampling * sampling, const float * logits, int32_t n_vocab, int32_t n_rows, int32_t first_position, int32_t * tokens, slip_error * error);
 
 #ifdef __cplusplus
 }

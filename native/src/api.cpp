@@ -2,6 +2,7 @@
 
 #include "slipstream.h"
 
+#include "choose.h"
 #include "devices.h"
 #include "failure.h"
 #include "log.h"
@@ -132,10 +133,24 @@ slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, s
     });
 }
 
-slip_status slip_round(slip_pair * pair, int32_t n_draft, slip_round_result * result, slip_error * error) {
+slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, slip_round_result * result, slip_error * error) {
     return guarded(error, [&] {
         check_size(*result, "result");
-        *result = pair->round(n_draft, nullptr);
+        *result = governed ? pair->governed_round(n_draft) : pair->round(n_draft, nullptr);
+    });
+}
+
+slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*costs, "costs");
+        *costs = pair->measure_costs();
+    });
+}
+
+slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*costs, "costs");
+        pair->set_costs(*costs);
     });
 }
 
@@ -169,4 +184,13 @@ slip_status slip_last_logits(slip_pair * pair, int32_t row, float * logits, slip
 slip_status slip_eval_draft(
         slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t anchor, float * features, float * hidden, slip_error * error) {
     return guarded(error, [&] { pair->eval_draft(tokens, n_tokens, anchor, features, hidden); });
+}
+
+slip_status slip_choose(const char * device, const slip_sampling * sampling, const float * logits, int32_t n_vocab, int32_t n_rows,
+        int32_t first_position, int32_t * tokens, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*sampling, "sampling");
+        start_backends();
+        slip_choose_rows(slip_device_find(device), *sampling, logits, n_vocab, n_rows, first_position, tokens);
+    });
 }

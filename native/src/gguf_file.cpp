@@ -22,6 +22,7 @@ static int64_t whole_number(const void * data, int64_t index, gguf_type type) {
         case GGUF_TYPE_INT32:  return static_cast<const int32_t  *>(data)[index];
         case GGUF_TYPE_UINT64: return static_cast<int64_t>(static_cast<const uint64_t *>(data)[index]);
         case GGUF_TYPE_INT64:  return static_cast<const int64_t  *>(data)[index];
+        case GGUF_TYPE_BOOL:   return static_cast<const int8_t   *>(data)[index] != 0;
         default: throw std::invalid_argument("not a whole number");
     }
 }
@@ -78,6 +79,15 @@ int64_t slip_gguf_file::require(const std::string & key) const {
         throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the key `" + key + "`.", "Convert the model again.");
     }
     return id;
+}
+
+bool slip_gguf_file::has(const std::string & key) const {
+    return gguf_find_key(file_.get(), key.c_str()) >= 0;
+}
+
+float slip_gguf_file::real(const std::string & key) const {
+    const int64_t id = require(key);
+    return gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_FLOAT32 ? gguf_get_val_f32(file_.get(), id) : static_cast<float>(number(key));
 }
 
 int64_t slip_gguf_file::number(const std::string & key) const {

@@ -17,8 +17,13 @@ public:
 
     const std::string & path() const { return path_; }
 
-    // Whole number under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing.
+    bool has(const std::string & key) const;
+
+    // Whole number, or truth as 0 and 1, under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing.
     int64_t number(const std::string & key) const;
+
+    // Number under `key` as it is; throws like number().
+    float real(const std::string & key) const;
 
     // Array of whole numbers under `key`; throws like number().
     std::vector<int64_t> numbers(const std::string & key) const;

@@ -136,11 +136,7 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     if (options.draft) {
         draft_file = std::make_unique<slip_gguf_file>(options.draft, "dflash");
         check_pair(target_file, *draft_file);
-        out.block = static_cast<int32_t>(draft_file->number("dflash.block_size"));
-        out.mask  = static_cast<llama_token>(draft_file->number("tokenizer.ggml.mask_token_id"));
-        for (const int64_t tap : draft_file->numbers("dflash.target_layers")) {
-            out.taps.push_back(static_cast<int32_t>(tap));
-        }
+        out.shape = slip_drafter_shape::read(*draft_file);
     }
 
     const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
@@ -151,22 +147,23 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
 
     const int32_t cores   = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
     const int32_t threads = options.n_threads > 0 ? options.n_threads : cores;
-    const int32_t verify  = std::max(1, std::min(out.block, options.n_ubatch - 1)); // widest pass that is verified
+    const int32_t verify  = std::max(1, std::min(out.shape.block, options.n_ubatch - 1)); // widest pass that is verified
 
     llama_context_params params = llama_context_default_params();
     params.n_ctx               = static_cast<uint32_t>(options.n_ctx);
     params.n_batch             = static_cast<uint32_t>(options.n_ubatch);
     params.n_ubatch            = static_cast<uint32_t>(options.n_ubatch);
     params.n_seq_max           = 1;
-    params.n_rs_seq            = out.block ? static_cast<uint32_t>(verify - 1) : 0;
+    params.n_rs_seq            = out.shape.block ? static_cast<uint32_t>(verify - 1) : 0;
     params.n_outputs_max       = static_cast<uint32_t>(verify);
     params.n_threads           = threads;
     params.n_threads_batch     = threads;
-    if (llama_model_ftype(out.target.get()) == LLAMA_FTYPE_ALL_F32) {
+    const bool exact = llama_model_ftype(out.target.get()) == LLAMA_FTYPE_ALL_F32;
+    if (exact) {
         // Whoever keeps weights in full wants exactness: an F16 cache would add a thousand times the error
         // of all the rest, and so would the CPU's flash attention, which rounds to F16 on the way.
         params.type_k = params.type_v = GGML_TYPE_F32;
-        if (slip_device_describe(out.device).kind == SLIP_DEVICE_CPU) {
+        if (!out.on_gpu()) {
             params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
         }
     }
@@ -175,19 +172,16 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     params.abort_callback_data = &cancelled;
     out.ctx_target = make_context(out.target.get(), params);
 
+    llama_context * ctx = out.ctx_target.get();
+    llama_set_async_inputs(ctx, out.on_gpu());
     if (out.draft) {
-        // The whole block goes through in one pass, also behind the last token that fits.
-        params.n_ctx         = static_cast<uint32_t>(options.n_ctx + out.block);
-        params.n_batch       = static_cast<uint32_t>(std::max(options.n_ubatch, out.block));
-        params.n_ubatch      = params.n_batch;
-        params.n_rs_seq      = 0;
-        params.n_outputs_max = static_cast<uint32_t>(out.block);
-        params.ctx_other     = out.ctx_target.get(); // embeddings and head are the target's
-        out.ctx_draft = make_context(out.draft.get(), params);
-
-        char causal[8] = {};
-        llama_model_meta_val_str(out.draft.get(), "dflash.attention.causal", causal, sizeof(causal));
-        llama_set_causal_attn(out.ctx_draft.get(), std::string(causal) == "true");
+        llama_set_layer_inp_on_device(ctx, true);
+        out.drafter = std::make_unique<slip_drafter>(
+            out.shape, out.draft.get(), out.target.get(), ctx, out.device, out.n_ctx, exact);
     }
     return out;
+}
+
+bool slip_models::on_gpu() const {
+    return slip_device_describe(device).kind == SLIP_DEVICE_GPU;
 }

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "drafter.h"
 #include "slipstream.h"
 
 #include "ggml-backend.h"
@@ -9,19 +10,20 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
-// A target and, unless block is 0, its drafter; both with a context of their own.
+// A target and, unless there is none, its drafter.
 struct slip_models {
     llama_model_ptr   target, draft;
-    llama_context_ptr ctx_target, ctx_draft; // after the models: freed first
+    llama_context_ptr ctx_target; // after the models: freed first
+    std::unique_ptr<slip_drafter> drafter; // computes on the context's backends: freed before it
 
-    ggml_backend_dev_t   device  = nullptr;
-    int32_t              n_ctx   = 0; // tokens that fit; the drafter's context has a block more
-    int32_t              block   = 0; // trained block size of the drafter in tokens
-    llama_token          mask    = LLAMA_TOKEN_NULL;
-    std::vector<int32_t> taps;        // layer inputs of the target that the drafter reads
+    ggml_backend_dev_t device = nullptr;
+    int32_t            n_ctx  = 0; // tokens that fit
+    slip_drafter_shape shape;      // of the drafter; its block is 0 without one
+
+    bool on_gpu() const;
 };
 
 // Throws slip_failure. `cancelled` stops a running pass on the CPU; it must outlive the contexts.

@@ -14,6 +14,7 @@
 namespace {
 
 constexpr llama_seq_id k_seq = 0;
+constexpr int32_t      k_probe_tokens = 64; // context in which costs are measured
 
 int64_t now_us() {
     return llama_time_us();
@@ -27,8 +28,8 @@ void slip_pair::batch_free::operator()(llama_batch_ext * batch) const {
 
 slip_pair::slip_pair(const slip_load_options & options) :
     models_(slip_load_models(options, cancelled_)),
-    batch_target_(llama_batch_ext_init(models_.ctx_target.get())),
-    batch_draft_(models_.ctx_draft ? llama_batch_ext_init(models_.ctx_draft.get()) : nullptr) {}
+    batch_(llama_batch_ext_init(models_.ctx_target.get())),
+    governor_(std::max(1, models_.shape.block)) {}
 
 const llama_vocab * slip_pair::vocab() const {
     return llama_model_get_vocab(models_.target.get());
@@ -50,34 +51,16 @@ slip_info slip_pair::info() const {
     out.n_layers        = llama_model_n_layer(target);
     out.device          = slip_device_describe(models_.device);
     out.n_layers_device = out.n_layers; // split_mode NONE: all layers or none
-    out.n_taps          = static_cast<int32_t>(models_.taps.size());
-    out.block           = models_.block;
+    out.n_taps          = static_cast<int32_t>(models_.shape.taps.size());
+    out.block           = models_.shape.block;
     return out;
 }
 
 // --- passes ------------------------------------------------------------------
 
-void slip_pair::process(llama_context * ctx, llama_batch_ext * batch) {
-    const int32_t reused = llama_perf_context(ctx).n_reused;
-    slip_log_take_errors();
-    const int32_t status = llama_process(ctx, LLAMA_PROCESS_TYPE_DECODE, batch);
-    n_graphs_rebuilt_ += llama_perf_context(ctx).n_reused == reused;
-    if (status == 0) {
-        return;
-    }
-    // A pass that stopped half-way leaves the recurrent state anywhere: start from nothing.
-    reset();
-    if (status == 2 && cancelled_) {
-        throw slip_failure(SLIP_CANCELLED, "Cancelled.");
-    }
-    throw slip_failure(SLIP_ERROR_DEVICE,
-        "A pass failed with status " + std::to_string(status) + ": " + slip_log_take_errors(),
-        "Try again with a smaller context, or on the CPU.");
-}
-
-// Runs `n` tokens behind the held ones; the last `n_outputs` of them give logits.
+// Runs `n` tokens behind the held ones; the last `n_outputs` of them give a choice. Does not wait.
 void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_outputs) {
-    llama_batch_ext * batch = batch_target_.get();
+    llama_batch_ext * batch = batch_.get();
     llama_batch_ext_clear(batch);
     for (int32_t i = 0; i < n; ++i) {
         const llama_pos pos[4] = { position() + i, 0, 0, 0 };
@@ -88,85 +71,60 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
         llama_batch_ext_set_pos(batch, index, pos);
         llama_batch_ext_set_output_logits(batch, index, i >= n - n_outputs);
     }
-    process(models_.ctx_target.get(), batch);
+
+    llama_context * ctx = models_.ctx_target.get();
+    const int32_t reused = llama_perf_context(ctx).n_reused;
+    slip_log_take_errors();
+    const int32_t status = llama_process(ctx, LLAMA_PROCESS_TYPE_DECODE, batch);
+    counts_.rebuilt += llama_perf_context(ctx).n_reused == reused;
+    ++counts_.launched;
+    if (status != 0) {
+        // A pass that stopped half-way leaves the recurrent state anywhere: start from nothing.
+        reset();
+        if (status == 2 && cancelled_) {
+            throw slip_failure(SLIP_CANCELLED, "Cancelled.");
+        }
+        throw slip_failure(SLIP_ERROR_DEVICE,
+            "A pass failed with status " + std::to_string(status) + ": " + slip_log_take_errors(),
+            "Try again with a smaller context, or on the CPU.");
+    }
     held_.insert(held_.end(), tokens, tokens + n);
     n_last_    = n;
     n_outputs_ = n_outputs;
 }
 
-const float * slip_pair::target_logits(int32_t row) {
-    return llama_get_logits_ith(models_.ctx_target.get(), n_last_ - n_outputs_ + row);
+void slip_pair::wait() {
+    llama_synchronize(models_.ctx_target.get());
+    ++counts_.syncs;
 }
 
-// Feeds the drafter the tapped layers of the first `n_rows` tokens of the target's last pass.
-void slip_pair::inject(int32_t n_rows) {
-    llama_context * target = models_.ctx_target.get();
-    const size_t n_embd = llama_model_n_embd(models_.target.get());
-    const size_t n_row  = n_embd * models_.taps.size();
-
-    features_.resize(n_row * n_rows);
-    for (size_t k = 0; k < models_.taps.size(); ++k) {
-        const float * layer = llama_get_embeddings_layer_inp(target, models_.taps[k]);
-        for (int32_t i = 0; i < n_rows; ++i) {
-            std::memcpy(features_.data() + i * n_row + k * n_embd, layer + i * n_embd, n_embd * sizeof(float));
-        }
+// The target's choice in output row `row` of its last pass, for `position`. After wait().
+llama_token slip_pair::target_choice(int32_t row, int32_t position) {
+    llama_context * ctx = models_.ctx_target.get();
+    const int32_t token = n_last_ - n_outputs_ + row;
+    if (sampler_.on_device()) {
+        return llama_get_out_token_ith(ctx, token);
     }
-
-    llama_batch_ext * batch = batch_draft_.get();
-    llama_batch_ext_clear(batch);
-    for (int32_t i = 0; i < n_rows; ++i) {
-        const llama_pos p = n_injected_ + i;
-        const llama_pos pos[4] = { p, p, p, 0 };
-        const int32_t index = llama_batch_ext_add_embd(batch, k_seq, { features_.data() + i * n_row, 1, n_row });
-        llama_batch_ext_set_pos(batch, index, pos);
-    }
-    process(models_.ctx_draft.get(), batch);
-    n_injected_ += n_rows;
+    return sampler_.choose(llama_get_logits_ith(ctx, token), llama_vocab_n_tokens(vocab()), position);
 }
 
-// One block behind the injected positions: anchor and masks, always of the trained length.
-// Logits (and hidden states) come for `n_outputs` positions from `first_output` on.
-void slip_pair::draft_pass(llama_token anchor, int32_t first_output, int32_t n_outputs) {
-    llama_batch_ext * batch = batch_draft_.get();
-    llama_batch_ext_clear(batch);
-    for (int32_t i = 0; i < models_.block; ++i) {
-        const llama_pos pos[4] = { n_injected_ + i, 0, 0, 0 };
-        const int32_t index = llama_batch_ext_add_token(batch, k_seq, i == 0 ? anchor : models_.mask);
-        llama_batch_ext_set_pos(batch, index, pos);
-        llama_batch_ext_set_output_logits(batch, index, i >= first_output && i < first_output + n_outputs);
-    }
-    process(models_.ctx_draft.get(), batch);
-    forget_draft_from(n_injected_); // the block itself is no context of later blocks
-}
-
-void slip_pair::forget_draft_from(int32_t position) {
-    llama_memory_seq_rm(llama_get_memory(models_.ctx_draft.get()), k_seq, position, -1);
-    n_injected_ = std::min(n_injected_, position);
-}
-
-std::vector<llama_token> slip_pair::draft(int32_t n_draft) {
-    draft_pass(anchor_, 1, n_draft);
-    const int32_t n_vocab = llama_vocab_n_tokens(vocab());
-    std::vector<llama_token> out(n_draft);
-    for (int32_t i = 0; i < n_draft; ++i) {
-        const float * logits = llama_get_logits_ith(models_.ctx_draft.get(), 1 + i);
-        out[i] = static_cast<llama_token>(std::max_element(logits, logits + n_vocab) - logits);
-    }
-    ++n_syncs_;
-    return out;
+// Logits of output rows of the last pass, wherever they are.
+void slip_pair::read_logits(int32_t first_row, int32_t n_rows, float * out) {
+    wait();
+    const size_t row = llama_vocab_n_tokens(vocab()) * sizeof(float);
+    ggml_backend_tensor_get(llama_get_logits_tensor(models_.ctx_target.get()), out, first_row * row, n_rows * row);
 }
 
 // --- state -------------------------------------------------------------------
 
 void slip_pair::reset() {
     llama_memory_clear(llama_get_memory(models_.ctx_target.get()), true);
-    if (models_.ctx_draft) {
-        llama_memory_clear(llama_get_memory(models_.ctx_draft.get()), true);
+    if (models_.drafter) {
+        models_.drafter->reset();
     }
     held_.clear();
     checkpoint_.clear();
     anchor_        = LLAMA_TOKEN_NULL;
-    n_injected_    = 0;
     n_last_        = 0;
     n_outputs_     = 0;
     checkpoint_at_ = 0;
@@ -186,7 +144,7 @@ void slip_pair::set_drafting(bool drafting) {
     if (drafting == drafting_) {
         return;
     }
-    for (const int32_t tap : models_.taps) {
+    for (const int32_t tap : models_.shape.taps) {
         llama_set_embeddings_layer_inp(models_.ctx_target.get(), tap, drafting);
     }
     drafting_ = drafting;
@@ -206,7 +164,7 @@ int32_t slip_pair::rewind_to(const int32_t * tokens, int32_t n_tokens, bool draf
     const int32_t n_max = std::min(position(), n_tokens - 1);
     int32_t common = static_cast<int32_t>(std::mismatch(held_.begin(), held_.begin() + n_max, tokens).first - held_.begin());
     // The drafter must know all that the target knows, or it would draft from a gap.
-    const int32_t usable = drafting ? std::min(common, n_injected_) : common;
+    const int32_t usable = drafting ? std::min(common, models_.drafter->position()) : common;
 
     llama_context * ctx = models_.ctx_target.get();
     llama_memory_t  mem = llama_get_memory(ctx);
@@ -223,15 +181,10 @@ int32_t slip_pair::rewind_to(const int32_t * tokens, int32_t n_tokens, bool draf
         return 0;
     }
     held_.resize(kept);
-    if (models_.draft) {
-        forget_draft_from(kept);
-        // A sliding window may have dropped what the shorter context needs again.
-        const llama_pos first  = llama_memory_seq_pos_min(llama_get_memory(models_.ctx_draft.get()), k_seq);
-        const llama_pos window = llama_model_n_swa(models_.draft.get());
-        if (drafting && window > 0 && first > std::max(0, kept - window)) {
-            reset();
-            return 0;
-        }
+    // The drafter's window may have moved past what the shorter context needs again.
+    if (models_.drafter && !models_.drafter->rewind(kept) && drafting) {
+        reset();
+        return 0;
     }
     return kept;
 }
@@ -244,7 +197,7 @@ void slip_pair::prefill(const int32_t * tokens, int32_t n_tokens, bool drafting)
         const bool    last = position() + n == n_tokens;
         target_pass(tokens + position(), n, last ? 1 : 0);
         if (drafting) {
-            inject(n);
+            models_.drafter->queue(n);
         }
     }
 }
@@ -265,8 +218,10 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
         throw slip_failure(SLIP_ERROR_OPTION, "The prompt has a token that is not in the vocabulary.");
     }
     sampler_ = slip_sampler(options.sampling);
+    sampler_.install(models_.ctx_target.get());
     const bool drafting = options.drafting != 0;
     set_drafting(drafting);
+    governor_.begin_answer();
     throw_if_cancelled();
 
     slip_prompt_result result = {};
@@ -278,8 +233,12 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
         keep_checkpoint();
     }
     prefill(options.tokens, options.n_tokens, drafting);
-    anchor_      = sampler_.choose(target_logits(0), n_vocab, position());
+    wait();
+    anchor_      = target_choice(0, position());
     result.token = anchor_;
+    if (models_.drafter) {
+        models_.drafter->take_counts(); // what a round costs begins with the round
+    }
     return result;
 }
 
@@ -290,44 +249,46 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     if (n_draft < 0 || (n_draft > 0 && !models_.draft)) {
         throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter, or the draft length is negative.");
     }
-    const int32_t room = models_.n_ctx - position() - 1;
-    if (room < 0) {
+    if (position() >= models_.n_ctx) {
         throw slip_failure(SLIP_ERROR_CONTEXT, "The context of " + std::to_string(models_.n_ctx) + " tokens is full.",
             "Start a new chat, or choose a larger context.");
     }
     throw_if_cancelled();
-
-    const int32_t n_back = static_cast<int32_t>(llama_n_rs_seq(models_.ctx_target.get())); // what can be taken back
-    const int32_t n_most = std::min(n_back, room);
-    n_draft = std::min(n_draft, std::max(0, n_most));
-    n_syncs_ = n_graphs_rebuilt_ = 0;
+    n_draft = widest(n_draft);
+    counts_ = {};
 
     slip_round_result result = {};
     result.size = sizeof(result);
     const int64_t t_start = now_us();
 
-    std::vector<llama_token> tokens = { anchor_ };
-    if (n_draft > 0) {
-        if (!given && !drafting_) {
+    // The host does not wait for the draft: the verify takes its tokens where they are made.
+    std::vector<llama_token> tokens(1 + n_draft, anchor_);
+    const bool drafts = n_draft > 0 && !given;
+    if (drafts) {
+        if (!drafting_) {
             throw slip_failure(SLIP_ERROR_OPTION, "The prompt was read without the drafter.", "Give it with drafting on.");
         }
-        const std::vector<llama_token> drafted = given ? std::vector<llama_token>(given, given + n_draft) : draft(n_draft);
-        tokens.insert(tokens.end(), drafted.begin(), drafted.end());
+        slip_drafter & drafter = *models_.drafter;
+        const ggml_tensor * drafted = drafter.draft(anchor_, n_draft);
+        throw_if_cancelled();
+        llama_set_inp_tokens(models_.ctx_target.get(), drafter.backend(), drafted);
+    } else {
+        std::copy(given, given + n_draft, tokens.begin() + 1);
     }
     const int64_t t_drafted = now_us();
-    throw_if_cancelled();
 
     const int32_t n_before = position();
-    target_pass(tokens.data(), static_cast<int32_t>(tokens.size()), n_draft + 1);
-    llama_synchronize(models_.ctx_target.get());
-    ++n_syncs_;
+    target_pass(tokens.data(), 1 + n_draft, 1 + n_draft);
+    wait();
     const int64_t t_verified = now_us();
+    for (int32_t i = 0; drafts && i < n_draft; ++i) {
+        tokens[1 + i] = models_.drafter->drafted(i);
+    }
 
     // Row i holds the target's choice behind token i: keep going while it is what was drafted.
-    const int32_t n_vocab = llama_vocab_n_tokens(vocab());
     int32_t accepted = 0;
     for (;; ++accepted) {
-        const llama_token chosen = sampler_.choose(target_logits(accepted), n_vocab, n_before + 1 + accepted);
+        const llama_token chosen = target_choice(accepted, n_before + 1 + accepted);
         result.emitted[accepted] = chosen;
         if (accepted == n_draft || chosen != tokens[accepted + 1]) {
             break;
@@ -336,28 +297,109 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     anchor_ = result.emitted[accepted];
 
     const int32_t n_held = n_before + 1 + accepted;
-    if (n_held < position()) {
-        if (!llama_memory_seq_rm(llama_get_memory(models_.ctx_target.get()), k_seq, n_held, -1)) {
-            reset();
-            throw slip_failure(SLIP_ERROR_INTERNAL, "The recurrent state could not be taken back.");
-        }
-        held_.resize(n_held);
+    if (n_held < position() && !llama_memory_seq_rm(llama_get_memory(models_.ctx_target.get()), k_seq, n_held, -1)) {
+        reset();
+        throw slip_failure(SLIP_ERROR_INTERNAL, "The recurrent state could not be taken back.");
     }
-    const int64_t t_chosen = now_us();
+    held_.resize(n_before);
+    held_.insert(held_.end(), tokens.begin(), tokens.begin() + 1 + accepted);
     if (drafting_) {
-        inject(1 + accepted);
+        models_.drafter->queue(1 + accepted);
     }
     const int64_t t_end = now_us();
 
+    const slip_drafter::counts drafter = models_.drafter ? models_.drafter->take_counts() : slip_drafter::counts();
     result.n_drafted        = n_draft;
     result.n_accepted       = accepted;
-    result.n_syncs          = n_syncs_;
-    result.n_graphs_rebuilt = n_graphs_rebuilt_;
-    result.draft_us         = (t_drafted - t_start) + (t_end - t_chosen);
-    result.verify_us        = t_verified - t_drafted;
-    result.host_us          = t_chosen - t_verified;
+    result.n_syncs          = counts_.syncs + drafter.waited;
+    result.n_graphs_rebuilt = counts_.rebuilt + drafter.rebuilt;
+    result.n_graphs_run     = counts_.launched + drafter.launched;
+    result.bytes_to_host    = sizeof(llama_token) * (drafts ? n_draft : 0) +
+        (1 + n_draft) * (sampler_.on_device() ? sizeof(llama_token) : sizeof(float) * llama_vocab_n_tokens(vocab()));
+    // A device works on while the host goes ahead: there the two phases are one.
+    result.draft_us         = models_.on_gpu() && drafts ? -1 : t_drafted - t_start;
+    result.verify_us        = t_verified - (result.draft_us < 0 ? t_start : t_drafted);
+    result.host_us          = t_end - t_verified;
     std::copy(tokens.begin() + 1, tokens.end(), result.drafted);
     return result;
+}
+
+// What of a draft of `n_draft` tokens can be taken back and fits behind the anchor.
+int32_t slip_pair::widest(int32_t n_draft) const {
+    const int32_t n_back = static_cast<int32_t>(llama_n_rs_seq(models_.ctx_target.get()));
+    return std::max(0, std::min({ n_draft, n_back, models_.n_ctx - position() - 1 }));
+}
+
+// --- governor ----------------------------------------------------------------
+
+slip_round_result slip_pair::governed_round(int32_t n_draft) {
+    if (!governor_.has_costs() || !drafting_ || n_draft < 1) {
+        return round(n_draft, nullptr);
+    }
+    const int32_t width = governor_.choose(1 + widest(n_draft));
+    const int64_t start = now_us();
+    slip_round_result result = round(width - 1, nullptr);
+    governor_.record(1 + result.n_drafted, result.n_accepted, (now_us() - start) / 1e3);
+    result.reason = governor_.reason();
+    return result;
+}
+
+void slip_pair::set_costs(const slip_costs & costs) {
+    if (!(costs.plain > 0) || !(costs.draft >= 0)) {
+        throw slip_failure(SLIP_ERROR_OPTION, "The costs are not positive.");
+    }
+    governor_.set_costs(costs);
+}
+
+slip_costs slip_pair::measure_costs() {
+    if (!models_.draft) {
+        throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");
+    }
+    constexpr double k_limit_ms = 1700, k_long_ms = 150, k_short_ms = 20;
+    const int64_t start = now_us();
+    const auto passed = [](int64_t since) { return (now_us() - since) / 1e3; };
+
+    // The median of some repetitions. The first of them build and warm up graphs, which is nothing to a long pass.
+    const auto timed = [&](auto && pass) {
+        std::vector<double> times;
+        for (int32_t i = 0, warm = 1; i < warm + 5; ++i) {
+            const int64_t before = now_us();
+            pass();
+            const double ms = passed(before);
+            warm = ms < k_short_ms ? 3 : ms < k_long_ms ? 1 : 0;
+            if (i >= warm) {
+                times.push_back(ms);
+            }
+            if (!times.empty() && passed(start) + ms > k_limit_ms) {
+                break;
+            }
+        }
+        std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+        return static_cast<float>(times[times.size() / 2]);
+    };
+
+    const std::vector<llama_token> tokens(k_probe_tokens, 0);
+    slip_prompt_options options = {};
+    options.tokens         = tokens.data();
+    options.n_tokens       = std::min(k_probe_tokens, models_.n_ctx);
+    options.drafting       = 1;
+    options.sampling.top_p = 1;
+    reset();
+    prompt(options);
+
+    slip_costs out = {};
+    out.size  = sizeof(out);
+    out.plain = timed([&] { round(0, nullptr); });
+    out.draft = timed([&] { models_.drafter->draft(anchor_, models_.shape.block - 1); ggml_backend_synchronize(models_.drafter->backend()); });
+    const int32_t widest_verify = 1 + widest(models_.shape.block - 1);
+    for (const int32_t w : { widest_verify, 4, 8, 2, 12 }) {
+        const double guess = out.verify[widest_verify] > 0 ? out.verify[widest_verify] : 0;
+        if (w > 1 && w <= widest_verify && out.verify[w] == 0 && passed(start) + 2 * guess < k_limit_ms) {
+            out.verify[w] = timed([&] { round(w - 1, tokens.data()); });
+        }
+    }
+    reset();
+    return out;
 }
 
 // --- inspection --------------------------------------------------------------
@@ -372,9 +414,7 @@ void slip_pair::eval(const int32_t * tokens, int32_t n_tokens, int32_t n_rows, f
     for (int32_t done = 0; done < n_tokens; done += n_rows) {
         const int32_t n = std::min(n_rows, n_tokens - done);
         target_pass(tokens + done, n, n);
-        for (int32_t i = 0; i < n; ++i) {
-            std::memcpy(logits + (done + i) * n_vocab, target_logits(i), n_vocab * sizeof(float));
-        }
+        read_logits(0, n, logits + done * n_vocab);
     }
     reset();
 }
@@ -383,28 +423,34 @@ void slip_pair::last_logits(int32_t row, float * logits) {
     if (row < 0 || row >= n_outputs_) {
         throw slip_failure(SLIP_ERROR_OPTION, "The last pass has " + std::to_string(n_outputs_) + " rows of logits.");
     }
-    std::memcpy(logits, target_logits(row), llama_vocab_n_tokens(vocab()) * sizeof(float));
+    read_logits(row, 1, logits);
 }
 
 void slip_pair::eval_draft(const int32_t * tokens, int32_t n_tokens, llama_token anchor, float * features, float * hidden) {
     set_drafting(true);
     reset();
-    const int32_t n_batch = static_cast<int32_t>(llama_n_batch(models_.ctx_target.get()));
+    llama_context * ctx = models_.ctx_target.get();
+    const int32_t n_batch = static_cast<int32_t>(llama_n_batch(ctx));
+    const size_t  n_embd  = llama_model_n_embd(models_.target.get());
+    const size_t  n_taps  = models_.shape.taps.size();
+    std::vector<float> tap;
     while (position() < n_tokens) {
         const int32_t n = std::min(n_batch, n_tokens - position());
         target_pass(tokens + position(), n, 0);
-        inject(n);
-        if (features) {
-            features = std::copy(features_.begin(), features_.end(), features);
+        models_.drafter->queue(n);
+        if (!features) {
+            continue;
         }
+        wait();
+        tap.resize(n * n_embd);
+        for (size_t k = 0; k < n_taps; ++k) {
+            ggml_backend_tensor_get(llama_get_layer_inp_tensor(ctx, models_.shape.taps[k]), tap.data(), 0, tap.size() * sizeof(float));
+            for (int32_t i = 0; i < n; ++i) {
+                std::memcpy(features + (i * n_taps + k) * n_embd, tap.data() + i * n_embd, n_embd * sizeof(float));
+            }
+        }
+        features += n * n_taps * n_embd;
     }
-    llama_context * ctx = models_.ctx_draft.get();
-    llama_set_embeddings(ctx, true);
-    draft_pass(anchor, 0, models_.block);
-    const size_t n_embd = llama_model_n_embd(models_.draft.get());
-    for (int32_t i = 0; i < models_.block; ++i) {
-        std::memcpy(hidden + i * n_embd, llama_get_embeddings_ith(ctx, i), n_embd * sizeof(float));
-    }
-    llama_set_embeddings(ctx, false);
+    models_.drafter->hidden(anchor, hidden);
     reset();
 }

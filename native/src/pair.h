@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "governor.h"
 #include "load.h"
 #include "sampler.h"
 #include "slipstream.h"
@@ -25,6 +26,12 @@ struct slip_pair {
     // `given` replaces the drafter's proposal if it is not NULL.
     slip_round_result round(int32_t n_draft, const int32_t * given);
 
+    // At most `n_draft` tokens, as many as the governor thinks pay.
+    slip_round_result governed_round(int32_t n_draft);
+
+    slip_costs measure_costs();
+    void       set_costs(const slip_costs & costs);
+
     int32_t position() const { return static_cast<int32_t>(held_.size()); }
     void    reset();
     void    cancel(bool cancelled) { cancelled_ = cancelled; }
@@ -37,38 +44,34 @@ private:
     struct batch_free { void operator()(llama_batch_ext * batch) const; };
     using batch_ptr = std::unique_ptr<llama_batch_ext, batch_free>;
 
-    // Passes. Each leaves its results in its context and counts rebuilt graphs.
+    // Passes. Each leaves its results in the context and counts what it cost.
     void target_pass(const llama_token * tokens, int32_t n, int32_t n_outputs);
-    void inject(int32_t n_rows);
-    void draft_pass(llama_token anchor, int32_t first_output, int32_t n_outputs);
-    void process(llama_context * ctx, llama_batch_ext * batch);
+    llama_token target_choice(int32_t row, int32_t position);
 
-    const float * target_logits(int32_t row);
-    std::vector<llama_token> draft(int32_t n_draft);
-
+    int32_t widest(int32_t n_draft) const;
     int32_t rewind_to(const int32_t * tokens, int32_t n_tokens, bool drafting);
     void    prefill(const int32_t * tokens, int32_t n_tokens, bool drafting);
     void    keep_checkpoint();
     void    throw_if_cancelled() const;
     void    set_drafting(bool drafting);
-    void    forget_draft_from(int32_t position);
+    void    wait();
+    void    read_logits(int32_t first_row, int32_t n_rows, float * out);
 
     std::atomic<bool> cancelled_ { false };
     slip_models       models_; // after the flag that its contexts read
-    batch_ptr         batch_target_, batch_draft_;
+    batch_ptr         batch_;
     slip_sampler      sampler_;
+    slip_governor     governor_;
 
     std::vector<llama_token> held_;            // tokens in the target's memory
     llama_token              anchor_ = LLAMA_TOKEN_NULL;
-    int32_t                  n_injected_  = 0; // positions in the drafter's memory
     int32_t                  n_last_      = 0; // tokens of the target's last pass...
     int32_t                  n_outputs_   = 0; // ... of which the last so many have logits
     bool                     drafting_    = false;
-    std::vector<float>       features_;        // [rows, taps * n_embd], of the last injection
 
     // Recurrent state after the first checkpoint_at_ held tokens.
     std::vector<uint8_t> checkpoint_;
     int32_t              checkpoint_at_ = 0;
 
-    int32_t n_syncs_ = 0, n_graphs_rebuilt_ = 0; // since the round began
+    struct { int32_t syncs = 0, rebuilt = 0, launched = 0; } counts_; // since the round began
 };

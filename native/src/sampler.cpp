@@ -1,6 +1,8 @@
 #include "sampler.h"
 
+#include "device_sampler.h"
 #include "failure.h"
+#include "philox.h"
 
 #include <algorithm>
 #include <array>
@@ -8,24 +10,10 @@
 #include <limits>
 #include <numeric>
 
-// Philox4x32-10, a counter-based generator: Salmon et al., "Parallel Random Numbers: As Easy
-// as 1, 2, 3", SC 2011. Four words for one counter, no state.
-static std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64_t seed) {
-    uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-        const uint64_t a = uint64_t(0xD2511F53) * counter[0];
-        const uint64_t b = uint64_t(0xCD9E8D57) * counter[2];
-        counter = { uint32_t(b >> 32) ^ counter[1] ^ k0, uint32_t(b), uint32_t(a >> 32) ^ counter[3] ^ k1, uint32_t(a) };
-        k0 += 0x9E3779B9;
-        k1 += 0xBB67AE85;
-    }
-    return counter;
-}
-
 // A standard Gumbel variate for each of four neighbouring tokens.
 static std::array<double, 4> gumbel(uint64_t seed, int32_t position, int32_t token) {
     std::array<double, 4> out;
-    const auto words = philox({ uint32_t(position), uint32_t(token) / 4, 0, 0 }, seed);
+    const auto words = slip_philox({ uint32_t(position), uint32_t(token) / 4, 0, 0 }, seed);
     for (int i = 0; i < 4; ++i) {
         const double u = (words[i] + 0.5) * 0x1p-32; // in (0, 1), both ends left out
         out[i] = -std::log(-std::log(u));
@@ -38,7 +26,7 @@ static int32_t argmax(const float * logits, int32_t n_vocab) {
 }
 
 slip_sampler::slip_sampler(const slip_sampling & options) : options_(options) {
-    const bool known = options.verify == SLIP_VERIFY_GREEDY || options.verify == SLIP_VERIFY_HOST_SAMPLE;
+    const bool known = options.verify >= SLIP_VERIFY_GREEDY && options.verify <= SLIP_VERIFY_GPU_SAMPLE;
     const bool valid = std::isfinite(options.temperature) && options.temperature >= 0 && options.top_k >= 0 &&
         options.top_p > 0 && options.top_p <= 1 && options.min_p >= 0 && options.min_p < 1;
     if (!known || !valid) {
@@ -46,8 +34,27 @@ slip_sampler::slip_sampler(const slip_sampling & options) : options_(options) {
     }
 }
 
+bool slip_sampler::greedy() const {
+    return options_.verify == SLIP_VERIFY_GREEDY || options_.temperature == 0;
+}
+
+bool slip_sampler::on_device() const {
+    return greedy() || options_.verify == SLIP_VERIFY_GPU_SAMPLE;
+}
+
+void slip_sampler::install(llama_context * ctx) const {
+    if (greedy()) {
+        llama_set_out_argmax(ctx, true);
+    } else if (options_.verify == SLIP_VERIFY_GPU_SAMPLE) {
+        const llama_out_chooser chooser = slip_device_chooser(&options_);
+        llama_set_out_chooser(ctx, &chooser);
+    } else {
+        llama_set_out_chooser(ctx, nullptr);
+    }
+}
+
 int32_t slip_sampler::choose(const float * logits, int32_t n_vocab, int32_t position) {
-    if (options_.verify == SLIP_VERIFY_GREEDY || options_.temperature == 0) {
+    if (greedy()) {
         return argmax(logits, n_vocab);
     }
 

@@ -4,6 +4,8 @@
 
 #include "slipstream.h"
 
+#include "llama.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +16,13 @@ public:
     // Throws SLIP_ERROR_OPTION for values that cannot be used.
     explicit slip_sampler(const slip_sampling & options);
 
+    // Whether the target's graph chooses (greedy, or sampling on the device): then choose() is not
+    // for it, and no logits come to the host.
+    bool on_device() const;
+
+    // Makes passes of `ctx` end in what this sampler needs; it must stay where it is meanwhile.
+    void install(llama_context * ctx) const;
+
     // Token for absolute position `position`, given its `n_vocab` logits. Greedy takes the
     // largest (the lowest id among equals). Sampling keeps the top_k largest, of those the
     // smallest set that reaches top_p, of those the ones at least min_p times as likely as
@@ -23,6 +32,7 @@ public:
     int32_t choose(const float * logits, int32_t n_vocab, int32_t position);
 
 private:
+    bool greedy() const;
     void keep_top_k(const float * logits);
     void keep_top_p(const float * logits);
     void keep_min_p(const float * logits);

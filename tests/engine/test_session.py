@@ -18,7 +18,7 @@ from app.engine import (
     Verify,
 )
 from app.engine.session import Session
-from app.errors import ContextFullError, OptionError
+from app.errors import ContextFullError
 from app.library import Pair
 
 from .conftest import ask, chat
@@ -299,11 +299,6 @@ def test_an_answer_ends_when_the_context_is_full(demo_files: Pair) -> None:
         assert asked.answer.prompt_tokens + asked.answer.completion_tokens <= 257
     finally:
         session.close()
-
-
-def test_a_verify_mode_that_this_version_lacks_is_refused(cold: Session) -> None:
-    with pytest.raises(OptionError, match="gpu-sample"):
-        ask(cold, QUESTION, AskParams(verify=Verify.GPU_SAMPLE))
 
 
 def test_the_plain_rate_is_measured_and_used(demo_files: Pair) -> None:

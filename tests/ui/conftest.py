@@ -31,15 +31,12 @@ def open_window(qtbot: QtBot, look: Theme) -> Iterator[OpenWindow]:
     def open_it(
         engine: FakeEngine | None = None,
         models: FakeModels | None = None,
-        unavailable: dict[str, str] | None = None,
         wait: bool = True,
         save: Callable[[Settings], None] = lambda _: None,
         **settings: Any,
     ) -> MainWindow:
         chosen = Settings(**{"theme": "light", **settings})
-        window = MainWindow(
-            engine or BatchEngine(), models or FakeModels(), chosen, save, look, unavailable
-        )
+        window = MainWindow(engine or BatchEngine(), models or FakeModels(), chosen, save, look)
         windows.append(window)
         window.show()
         if wait:

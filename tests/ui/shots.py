@@ -20,7 +20,6 @@ from app.engine import Engine, Script
 from app.errors import ContextFullError
 from app.library import Library
 from app.settings import Settings
-from app.ui.application import UNAVAILABLE
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
 from tests.ui.fakes import BatchEngine, FakeModels
@@ -75,7 +74,7 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     engine = Engine() if real else scripted
     models = Library(paths.models(), paths.assets()) if real else FakeModels()
     settings = Settings(theme="dark" if name == "dark" else "light", think=not real)
-    window = MainWindow(engine, models, settings, lambda _: None, look, UNAVAILABLE)
+    window = MainWindow(engine, models, settings, lambda _: None, look)
     files: list[Path] = []
 
     def shoot(what: str) -> None:

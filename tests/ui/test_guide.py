@@ -10,7 +10,6 @@ from app import paths
 from app.engine import Engine
 from app.library import Library
 from app.settings import Settings
-from app.ui.application import UNAVAILABLE
 from app.ui.main_window import MainWindow
 from app.ui.theme import Theme
 from tests.ui.shots import answered
@@ -20,9 +19,7 @@ BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 def test_the_guide_answers_in_the_window(qtbot: QtBot, look: Theme) -> None:
     library = Library(paths.models(), paths.assets())
-    window = MainWindow(
-        Engine(), library, Settings(backend="cpu"), lambda _: None, look, UNAVAILABLE
-    )
+    window = MainWindow(Engine(), library, Settings(backend="cpu"), lambda _: None, look)
     qtbot.addWidget(window)
     window.resize(1280, 800)
     window.show()

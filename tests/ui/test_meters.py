@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.engine import Answer, FinishReason, RoundRecord
+from app.engine import Answer, FinishReason, RoundRecord, WidthReason
 from app.ui import words
 from app.ui.meters.model import STRIP, MeterModel
 from app.ui.meters.painted import BlockStrip, Painted
@@ -45,7 +45,9 @@ def answer(**changes: object) -> Answer:
         "verify_ms": 50.0,
         "host_ms": 25.0,
         "syncs_per_round": None,
+        "graphs_run_per_round": None,
         "graphs_rebuilt": None,
+        "bytes_to_host_per_round": None,
         "backend": "cpu",
         "device": "CPU",
         "seed": None,
@@ -61,7 +63,7 @@ def test_figures_are_those_of_the_counters() -> None:
     assert model.tokens_per_s == pytest.approx(10 / 0.030)
     assert model.speedup == pytest.approx(10 / 3)
     assert model.round_ms == pytest.approx((2.5, 5.0, 2.5))
-    assert model.last_block == 8
+    assert words.block(len(model.last[-1].drafted) + 1, 8, WidthReason.WHOLE) == "8 of 8"
     assert model.rates[-1] == pytest.approx(10 / 0.030)
     model.begin()
     assert model.tokens_per_s is None

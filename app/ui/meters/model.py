@@ -59,12 +59,8 @@ class MeterModel:
         return speedup(self.tokens_per_s, self.plain_tokens_per_s)
 
     @property
-    def round_ms(self) -> tuple[float, float, float]:
-        """Mean milliseconds of a round: draft, verify, host."""
+    def round_ms(self) -> tuple[float | None, float, float]:
+        """Mean milliseconds of a round: draft (None: timed with the verify), verify, host."""
         totals, rounds = self.totals, max(1, self.totals.rounds)
-        return totals.draft_ms / rounds, totals.verify_ms / rounds, totals.host_ms / rounds
-
-    @property
-    def last_block(self) -> int:
-        """Positions verified in the last round: the anchor and what was drafted."""
-        return len(self.last[-1].drafted) + 1 if self.last else 0
+        draft = None if totals.draft_ms is None else totals.draft_ms / rounds
+        return draft, totals.verify_ms / rounds, totals.host_ms / rounds

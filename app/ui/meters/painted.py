@@ -230,21 +230,20 @@ class Legend(Painted):
 class RoundBar(Painted):
     """A round's milliseconds: draft, verify, host, told apart by pattern."""
 
-    _NAMES: Final = ("draft", "verify", "host")
     _ALPHAS: Final = (0.85, 0.45, 0.2)
 
     def __init__(self) -> None:
         super().__init__("Time of a round", 32)
-        self._parts = (0.0, 0.0, 0.0)
+        self._parts: list[tuple[str, float]] = []
 
-    def show_parts(self, parts: tuple[float, float, float]) -> None:
+    def show_parts(self, parts: list[tuple[str, float]]) -> None:
         self._parts = parts
-        told = ", ".join(f"{n} {p:.1f} ms" for n, p in zip(self._NAMES, parts, strict=True))
-        self.say(told if sum(parts) > 0 else "no rounds yet")
+        told = ", ".join(f"{name} {part:.1f} ms" for name, part in parts)
+        self.say(told if any(part > 0 for _, part in parts) else "no rounds yet")
 
     def draw(self, painter: QPainter) -> None:
         colours = theme.current()
-        total = sum(self._parts)
+        total = sum(part for _, part in self._parts)
         painter.setPen(Qt.PenStyle.NoPen)
         if total <= 0:
             painter.setBrush(QColor(colours.line))
@@ -254,7 +253,7 @@ class RoundBar(Painted):
         room = self.width() - 2 * 2
         painter.setFont(theme.font(11))
         label_x = 0.0
-        for name, part, alpha in zip(self._NAMES, self._parts, self._ALPHAS, strict=True):
+        for (name, part), alpha in zip(self._parts, self._ALPHAS, strict=False):
             width = max(2.0, room * part / total)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour(colours.text, alpha))

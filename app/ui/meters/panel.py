@@ -121,11 +121,14 @@ class MeterPanel(QScrollArea):
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
         self.bars.show_shares(totals.acceptance_at, model.block - 1)
         self.strip.show_records(model.last)
-        parts = model.round_ms
-        told = words.milliseconds(sum(parts)) if totals.rounds else "—"
+        parts = words.phases(model.round_ms)
+        told = words.milliseconds(sum(part for _, part in parts)) if totals.rounds else "—"
         _tell(self.round, told, "Time of a round")
         self.parts.show_parts(parts)
-        of = f"{model.last_block} of {model.block}" if model.last_block else f"— of {model.block}"
+        of = f"— of {model.block}"
+        if model.last:  # the anchor and what was drafted
+            last = model.last[-1]
+            of = words.block(len(last.drafted) + 1, model.block, last.reason)
         _tell(self.block, of if model.block else "no drafter", "Block")
         self._show_device()
 

@@ -1,0 +1,60 @@
+"""What rounds cost on this device with this pair, measured once and kept.
+
+A file of the cache folder: lost, foreign or damaged, it is measured again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from app.engine.native import ABI, Costs, library_path
+from app.engine.params import LoadParams
+
+_MOST: Final = 64  # pairs that are remembered
+
+
+def key(params: LoadParams, device: str) -> str:
+    """Changes with all that the costs depend on: device, files, threads, library."""
+    files = [file for file in (params.target, params.draft, library_path()) if file]
+    seen = [(str(f), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
+    told = json.dumps([ABI, device, params.threads, os.cpu_count(), params.n_ubatch, seen])
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def load(path: Path, name: str) -> Costs | None:
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        found = _read(path)[name]
+        costs = Costs(float(found["plain"]), float(found["draft"]), tuple(found["verify"]))
+        if costs.plain > 0 and costs.draft >= 0 and all(x >= 0 for x in costs.verify):
+            return costs
+    return None
+
+
+def save(path: Path, name: str, costs: Costs) -> None:
+    """Adds to the file; the oldest entries go. A full disk costs only the next measurement."""
+    with contextlib.suppress(OSError):
+        kept: dict[str, Any] = {}
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            kept = _read(path)
+        kept.pop(name, None)
+        kept[name] = dataclasses.asdict(costs)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            part.write_text(json.dumps(dict(list(kept.items())[-_MOST:])), encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(found, dict):
+        raise TypeError("not a table")
+    return found

@@ -1,0 +1,468 @@
+#include "drafter.h"
+
+#include "failure.h"
+
+#include "ggml-alloc.h"
+#include "ggml-backend.h"
+#include "llama-ext.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace {
+
+constexpr int32_t k_wide  = 128;  // rows of a prompt that are fed at a time
+constexpr int32_t k_slack = 2048; // of the ring beyond the window: so much of an answer can be taken back
+constexpr int32_t k_nodes = 2048;
+
+int32_t padded(int32_t n) {
+    return GGML_PAD(n, 256); // caches grow by this much, and graphs with them
+}
+
+ggml_tensor * weight(const llama_model * model, const std::string & name) {
+    ggml_tensor * found = llama_model_get_weight(model, name.c_str());
+    if (!found) {
+        throw slip_failure(SLIP_ERROR_FILE, "The drafter lacks the tensor `" + name + "`.", "Convert the model again.");
+    }
+    return found;
+}
+
+// Rows [first, first + n) of an F32 matrix as a tensor of its own, for copies outside of a graph.
+ggml_tensor rows_of(const ggml_tensor * matrix, int64_t first, int64_t n) {
+    ggml_tensor rows = *matrix;
+    rows.ne[0]     = matrix->ne[0] * n;
+    rows.ne[1]     = rows.ne[2] = rows.ne[3] = 1;
+    rows.nb[1]     = rows.nb[2] = rows.nb[3] = rows.ne[0] * sizeof(float);
+    rows.data      = static_cast<char *>(matrix->data) + first * matrix->nb[1];
+    rows.buffer    = matrix->view_src ? matrix->view_src->buffer : matrix->buffer;
+    rows.view_src  = nullptr;
+    rows.view_offs = 0;
+    return rows;
+}
+
+} // namespace
+
+// --- shape -------------------------------------------------------------------
+
+slip_drafter_shape slip_drafter_shape::read(const slip_gguf_file & file) {
+    slip_drafter_shape out;
+    const auto number = [&](const char * key) { return static_cast<int32_t>(file.number(std::string("dflash.") + key)); };
+    out.n_layers     = number("block_count");
+    out.n_embd       = number("embedding_length");
+    out.n_heads      = number("attention.head_count");
+    out.n_heads_kv   = number("attention.head_count_kv");
+    out.head_dim     = number("attention.key_length");
+    out.rope_dims    = file.has("dflash.rope.dimension_count") ? number("rope.dimension_count") : out.head_dim;
+    out.block        = number("block_size");
+    out.norm_epsilon = file.real("dflash.attention.layer_norm_rms_epsilon");
+    out.rope_base    = file.real("dflash.rope.freq_base");
+    out.mask         = static_cast<llama_token>(file.number("tokenizer.ggml.mask_token_id"));
+    out.causal       = file.has("dflash.attention.causal") && file.number("dflash.attention.causal") != 0;
+    for (const int64_t tap : file.numbers("dflash.target_layers")) {
+        out.taps.push_back(static_cast<int32_t>(tap));
+    }
+    out.sliding.assign(out.n_layers, 0);
+    if (file.has("dflash.attention.sliding_window") && number("attention.sliding_window") > 0) {
+        out.window = number("attention.sliding_window");
+        const auto pattern = file.numbers("dflash.attention.sliding_window_pattern");
+        for (int32_t il = 0; il < out.n_layers && il < static_cast<int32_t>(pattern.size()); ++il) {
+            out.sliding[il] = pattern[il] != 0;
+        }
+    }
+    return out;
+}
+
+bool slip_drafter_shape::any_sliding() const {
+    return std::find(sliding.begin(), sliding.end(), 1) != sliding.end();
+}
+
+bool slip_drafter_shape::any_full() const {
+    return std::find(sliding.begin(), sliding.end(), 0) != sliding.end();
+}
+
+// --- memory ------------------------------------------------------------------
+
+slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
+        llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact) :
+    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact) {
+    load_weights(draft, target);
+    make_memory(device, n_ctx);
+    flash_ = !exact_ && flash_supported();
+    // Whatever the device cannot run must show now, not in the first answer.
+    build(feed_, shape_.block, /*with_block*/ false);
+    build(feed_wide_, k_wide, /*with_block*/ false);
+    round_graph(shape_.block - 1, /*hidden*/ false);
+    take_counts();
+}
+
+void slip_drafter::load_weights(const llama_model * draft, const llama_model * target) {
+    fc_       = weight(draft, "fc.weight");
+    fc_norm_  = weight(draft, "enc.output_norm.weight");
+    out_norm_ = weight(draft, "output_norm.weight");
+    for (int32_t il = 0; il < shape_.n_layers; ++il) {
+        const auto w = [&](const char * name) { return weight(draft, "blk." + std::to_string(il) + "." + name + ".weight"); };
+        layers_.push_back({ w("attn_norm"), w("attn_q"), w("attn_k"), w("attn_v"), w("attn_output"), w("attn_q_norm"),
+            w("attn_k_norm"), w("ffn_norm"), w("ffn_gate"), w("ffn_up"), w("ffn_down"), nullptr, nullptr });
+    }
+    head_      = llama_model_get_weight(target, "output.weight");
+    embedding_ = llama_model_get_weight(target, "token_embd.weight");
+    if (!ggml_backend_buffer_is_host(embedding_->buffer)) {
+        throw slip_failure(SLIP_ERROR_INTERNAL, "The target's embedding is not on the host.");
+    }
+}
+
+size_t slip_drafter::offset_of(const ggml_tensor * input) const {
+    return static_cast<const char *>(input->data) - static_cast<const char *>(in_.row_pos->data);
+}
+
+template <typename T> T * slip_drafter::staged(const ggml_tensor * input) const {
+    return reinterpret_cast<T *>(static_cast<char *>(ggml_backend_buffer_get_base(staging_.get())) + offset_of(input));
+}
+
+// Behind the staged inputs: the tokens that the last draft brings to the host.
+llama_token * slip_drafter::staged_tokens() const {
+    return reinterpret_cast<llama_token *>(staged<char>(in_.mask_full) + ggml_nbytes(in_.mask_full));
+}
+
+// Everything of fixed size: caches, features, inputs.
+void slip_drafter::make_memory(ggml_backend_dev_t device, int32_t n_ctx) {
+    const int32_t n_taps = static_cast<int32_t>(shape_.taps.size());
+    n_cells_full_ = padded(n_ctx + shape_.block);
+    n_ring_       = std::min(n_cells_full_, padded(shape_.window + shape_.block + k_slack));
+
+    tensors_.reset(ggml_init({ ggml_tensor_overhead() * (2 * layers_.size() + 16), nullptr, /*no_alloc*/ true }));
+    ggml_context * ctx = tensors_.get();
+
+    // The inputs first and side by side, so that one copy brings them; what is longest and rarely whole comes last.
+    in_.row_pos         = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, k_wide);
+    in_.row_cell_full   = ggml_new_tensor_1d(ctx, GGML_TYPE_I64, k_wide);
+    in_.row_cell_ring   = ggml_new_tensor_1d(ctx, GGML_TYPE_I64, k_wide);
+    in_.block_pos       = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, shape_.block);
+    in_.block_cell_full = ggml_new_tensor_1d(ctx, GGML_TYPE_I64, shape_.block);
+    in_.block_cell_ring = ggml_new_tensor_1d(ctx, GGML_TYPE_I64, shape_.block);
+    in_.noise           = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, shape_.n_embd, shape_.block);
+    in_.mask_ring       = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, shape_.any_sliding() ? n_ring_ : 1, shape_.block);
+    in_.mask_full       = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, shape_.any_full() ? n_cells_full_ : 1, shape_.block);
+    features_           = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, shape_.n_embd, shape_.block, n_taps);
+    features_wide_      = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, shape_.n_embd, k_wide, n_taps);
+    const ggml_type type = exact_ ? GGML_TYPE_F32 : GGML_TYPE_F16;
+    for (int32_t il = 0; il < shape_.n_layers; ++il) {
+        // One cell more than is ever read: rows without a position go there.
+        const int64_t cells = 1 + (shape_.sliding[il] ? n_ring_ : n_cells_full_);
+        layers_[il].k_cache = ggml_new_tensor_2d(ctx, type, shape_.n_heads_kv * shape_.head_dim, cells);
+        layers_[il].v_cache = ggml_new_tensor_2d(ctx, type, shape_.n_heads_kv * shape_.head_dim, cells);
+    }
+
+    memory_.reset(ggml_backend_alloc_ctx_tensors(ctx, backend_));
+    ggml_backend_buffer_type_t host = ggml_backend_dev_host_buffer_type(device);
+    if (memory_) {
+        const size_t n_drafted = shape_.block * sizeof(llama_token);
+        staging_.reset(ggml_backend_buft_alloc_buffer(host ? host : ggml_backend_cpu_buffer_type(),
+            offset_of(in_.mask_full) + ggml_nbytes(in_.mask_full) + n_drafted));
+    }
+    if (!memory_ || !staging_) {
+        throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter's cache.", "Choose a smaller context.");
+    }
+    ggml_backend_buffer_clear(memory_.get(), 0); // masked cells are multiplied by 0, and 0 times garbage may be NaN
+    ggml_backend_buffer_clear(staging_.get(), 0);
+
+    float * noise = staged<float>(in_.noise);
+    for (int32_t i = 1; i < shape_.block; ++i) {
+        embed(shape_.mask, noise + i * shape_.n_embd);
+    }
+}
+
+void slip_drafter::embed(llama_token token, float * out) const {
+    const char * row = static_cast<const char *>(embedding_->data) + token * embedding_->nb[1];
+    if (embedding_->type == GGML_TYPE_F32) {
+        std::memcpy(out, row, shape_.n_embd * sizeof(float));
+    } else {
+        ggml_get_type_traits(embedding_->type)->to_float(row, out, shape_.n_embd);
+    }
+}
+
+bool slip_drafter::flash_supported() const {
+    ggml_context_ptr ctx(ggml_init({ ggml_tensor_overhead() * 8, nullptr, true }));
+    const auto heads = [&](ggml_type type, int64_t n, int64_t n_heads) {
+        return ggml_new_tensor_3d(ctx.get(), type, shape_.head_dim, n, n_heads);
+    };
+    ggml_tensor * op = ggml_flash_attn_ext(ctx.get(), heads(GGML_TYPE_F32, shape_.block, shape_.n_heads),
+        heads(GGML_TYPE_F16, 256, shape_.n_heads_kv), heads(GGML_TYPE_F16, 256, shape_.n_heads_kv),
+        ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F16, 256, shape_.block), 1, 0, 0);
+    return ggml_backend_supports_op(backend_, op);
+}
+
+// --- graphs ------------------------------------------------------------------
+
+ggml_tensor * slip_drafter::norm(ggml_context * ctx, ggml_tensor * x, ggml_tensor * weight) const {
+    return ggml_mul(ctx, ggml_rms_norm(ctx, x, shape_.norm_epsilon), weight);
+}
+
+// Keys and values of `x` [n_embd, n_rows] into their cells.
+void slip_drafter::project_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * x,
+        ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows) {
+    const int64_t n_kv = int64_t(shape_.n_heads_kv) * shape_.head_dim;
+    ggml_tensor * cells = ggml_view_1d(ctx, sliding ? cell_ring : cell_full, n_rows, 0);
+
+    ggml_tensor * k = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, l.wk, x), shape_.head_dim, shape_.n_heads_kv, n_rows);
+    k = ggml_rope_ext(ctx, norm(ctx, k, l.k_norm), ggml_view_1d(ctx, pos, n_rows, 0), nullptr, shape_.rope_dims,
+        GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
+    ggml_tensor * v = ggml_mul_mat(ctx, l.wv, x);
+
+    ggml_build_forward_expand(nodes, ggml_set_rows(ctx, l.k_cache, ggml_reshape_2d(ctx, k, n_kv, n_rows), cells));
+    ggml_build_forward_expand(nodes, ggml_set_rows(ctx, l.v_cache, v, cells));
+}
+
+// Attention of q [head_dim, n_heads, block] over the cache -> [n_heads * head_dim, block].
+ggml_tensor * slip_drafter::attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g) {
+    const int64_t n_kv  = sliding ? g.n_kv_ring : g.n_kv_full;
+    const float   scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim));
+    const auto heads = [&](ggml_tensor * cache) {
+        return ggml_view_3d(ctx, cache, shape_.head_dim, n_kv, shape_.n_heads_kv, cache->nb[1],
+            shape_.head_dim * ggml_element_size(cache), 0);
+    };
+    ggml_tensor * input = sliding ? in_.mask_ring : in_.mask_full;
+    ggml_tensor * mask  = ggml_view_2d(ctx, input, n_kv, shape_.block, n_kv * ggml_element_size(input), 0);
+    q = ggml_permute(ctx, q, 0, 2, 1, 3);
+
+    if (flash_) {
+        ggml_tensor * out = ggml_flash_attn_ext(ctx, q, heads(l.k_cache), heads(l.v_cache), mask, scale, 0, 0);
+        ggml_prec_set_acc(out, GGML_PREC_F32);
+        return ggml_reshape_2d(ctx, out, int64_t(shape_.n_heads) * shape_.head_dim, shape_.block);
+    }
+    ggml_tensor * kq = ggml_mul_mat(ctx, heads(l.k_cache), q);
+    ggml_prec_set_acc(kq, GGML_PREC_F32);
+    kq = ggml_soft_max_ext(ctx, kq, mask, scale, 0);
+    ggml_tensor * v = ggml_cont(ctx, ggml_permute(ctx, heads(l.v_cache), 1, 0, 2, 3));
+    ggml_tensor * out = ggml_permute(ctx, ggml_mul_mat(ctx, v, kq), 0, 2, 1, 3);
+    return ggml_cont_2d(ctx, out, int64_t(shape_.n_heads) * shape_.head_dim, shape_.block);
+}
+
+void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
+    ++counts_.rebuilt;
+    g.n_rows = n_rows;
+    g.context.reset(ggml_init({ ggml_tensor_overhead() * k_nodes + ggml_graph_overhead_custom(k_nodes, false), nullptr, true }));
+    ggml_context * ctx = g.context.get();
+    g.nodes = ggml_new_graph_custom(ctx, k_nodes, false);
+
+    // [n_embd, n_rows, n_taps] -> [n_taps * n_embd, n_rows], the taps of a position side by side
+    ggml_tensor * taps = ggml_cont(ctx, ggml_permute(ctx, n_rows == k_wide ? features_wide_ : features_, 0, 2, 1, 3));
+    taps = ggml_reshape_2d(ctx, taps, taps->ne[0] * taps->ne[1], n_rows);
+    ggml_tensor * fused = norm(ctx, ggml_mul_mat(ctx, fc_, taps), fc_norm_);
+    for (int32_t il = 0; il < shape_.n_layers; ++il) {
+        project_kv(ctx, g.nodes, layers_[il], shape_.sliding[il], fused, in_.row_pos, in_.row_cell_full, in_.row_cell_ring, n_rows);
+    }
+
+    if (with_block) {
+        ggml_tensor * x = in_.noise;
+        for (int32_t il = 0; il < shape_.n_layers; ++il) {
+            const layer & l = layers_[il];
+            const bool sliding = shape_.sliding[il];
+            ggml_tensor * y = norm(ctx, x, l.attn_norm);
+            project_kv(ctx, g.nodes, l, sliding, y, in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape_.block);
+            ggml_tensor * q = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, l.wq, y), shape_.head_dim, shape_.n_heads, shape_.block);
+            q = ggml_rope_ext(ctx, norm(ctx, q, l.q_norm), in_.block_pos, nullptr, shape_.rope_dims,
+                GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
+            x = ggml_add(ctx, ggml_mul_mat(ctx, l.wo, attend(ctx, l, sliding, q, g)), x);
+            y = norm(ctx, x, l.ffn_norm);
+            y = ggml_swiglu_split(ctx, ggml_mul_mat(ctx, l.ffn_gate, y), ggml_mul_mat(ctx, l.ffn_up, y));
+            x = ggml_add(ctx, ggml_mul_mat(ctx, l.ffn_down, y), x);
+        }
+        if (g.hidden) {
+            g.result = norm(ctx, x, out_norm_);
+        } else {
+            // The anchor's own row proposes nothing, and the head is half of the drafter's bytes.
+            ggml_tensor * rows = ggml_view_2d(ctx, x, shape_.n_embd, g.n_out, x->nb[1], x->nb[1]);
+            g.result = ggml_argmax(ctx, ggml_mul_mat(ctx, head_, norm(ctx, rows, out_norm_)));
+        }
+        ggml_set_output(g.result);
+        ggml_build_forward_expand(g.nodes, g.result);
+    }
+
+    for (int i = 0; i < ggml_graph_n_nodes(g.nodes); ++i) {
+        const ggml_tensor * node = ggml_graph_node(g.nodes, i);
+        if (!ggml_backend_supports_op(backend_, node)) {
+            throw slip_failure(SLIP_ERROR_DEVICE,
+                std::string(ggml_backend_name(backend_)) + " cannot run the drafter: it lacks " + ggml_op_desc(node) + ".",
+                "Choose another device, or decode without the drafter.");
+        }
+    }
+    if (!g.memory) {
+        g.memory.reset(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend_)));
+    }
+    if (!ggml_gallocr_alloc_graph(g.memory.get(), g.nodes)) {
+        throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter.", "Choose a smaller context.");
+    }
+}
+
+const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
+    const int32_t end    = position() + shape_.block;
+    const int32_t n_full = std::min(n_cells_full_, padded(end));
+    const int32_t n_ring = std::min(n_ring_, padded(end));
+    graph & g = round_;
+    if (!g.nodes || g.n_kv_full != n_full || g.n_kv_ring != n_ring || g.n_out != n_out || g.hidden != hidden) {
+        g.n_kv_full = n_full;
+        g.n_kv_ring = n_ring;
+        g.n_out     = n_out;
+        g.hidden    = hidden;
+        build(g, shape_.block, /*with_block*/ true);
+    }
+    return g;
+}
+
+// --- positions ---------------------------------------------------------------
+
+void slip_drafter::reset() {
+    n_fed_ = n_queued_ = high_ = 0;
+}
+
+bool slip_drafter::rewind(int32_t position) {
+    if (position >= this->position()) {
+        return true;
+    }
+    const int32_t first = std::max(0, position - shape_.window + 1); // what a sliding layer will still see
+    if (shape_.any_sliding() && first < position && first + n_ring_ < high_) {
+        return false;
+    }
+    n_queued_ = std::max(0, position - n_fed_);
+    n_fed_    = std::min(n_fed_, position);
+    return true;
+}
+
+// --- work --------------------------------------------------------------------
+
+// Features of rows of the target's last pass into rows `at`... of `to`, which has `stride` rows a tap.
+void slip_drafter::copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at, int32_t stride) {
+    for (size_t k = 0; k < shape_.taps.size(); ++k) {
+        ggml_tensor * tap = llama_get_layer_inp_tensor(target_ctx_, shape_.taps[k]);
+        ggml_tensor from = rows_of(tap, first_row, n_rows);
+        ggml_tensor into = rows_of(to, int64_t(k) * stride + at, n_rows);
+        ggml_backend_tensor_copy_async(llama_get_tensor_backend(target_ctx_, tap), backend_, &from, &into);
+    }
+}
+
+void slip_drafter::queue(int32_t n_rows) {
+    if (n_queued_ + n_rows > shape_.block && n_queued_ > 0) {
+        run_feed(n_queued_);
+    }
+    int32_t done = 0;
+    if (n_rows > shape_.block) {
+        for (; done < n_rows; done += k_wide) {
+            const int32_t n = std::min(k_wide, n_rows - done);
+            copy_features(done, n, features_wide_, 0, k_wide);
+            n_queued_ = n;
+            run_feed(k_wide);
+        }
+        return;
+    }
+    copy_features(0, n_rows, features_, n_queued_, shape_.block);
+    n_queued_ += n_rows;
+}
+
+// Feeds what is queued, without a block behind it.
+void slip_drafter::run_feed(int32_t n_rows) {
+    const bool wide = n_rows > shape_.block;
+    const graph & g = wide ? feed_wide_ : feed_;
+    fill_rows(n_queued_, g.n_rows);
+    launch(g, offset_of(in_.block_pos));
+    n_fed_   += n_queued_;
+    n_queued_ = 0;
+    high_     = std::max(high_, n_fed_);
+    // The staged inputs and the features may be written again at once.
+    ++counts_.waited;
+    ggml_backend_synchronize(backend_);
+}
+
+void slip_drafter::run_block(const graph & g, llama_token anchor) {
+    fill_rows(n_queued_, g.n_rows);
+    fill_block(g, anchor);
+    launch(g, offset_of(in_.mask_full) + size_t(g.n_kv_full) * shape_.block * sizeof(ggml_fp16_t));
+    n_fed_   += n_queued_;
+    n_queued_ = 0;
+    high_     = std::max(high_, n_fed_ + shape_.block);
+}
+
+const ggml_tensor * slip_drafter::draft(llama_token anchor, int32_t n_draft) {
+    const graph & g = round_graph(n_draft, false);
+    run_block(g, anchor);
+    ggml_backend_tensor_get_async(backend_, g.result, staged_tokens(), 0, ggml_nbytes(g.result));
+    return g.result;
+}
+
+void slip_drafter::hidden(llama_token anchor, float * out) {
+    const graph & g = round_graph(0, true);
+    run_block(g, anchor);
+    ggml_backend_synchronize(backend_);
+    ggml_backend_tensor_get(g.result, out, 0, ggml_nbytes(g.result));
+}
+
+void slip_drafter::fill_rows(int32_t n_rows, int32_t capacity) {
+    int32_t * pos  = staged<int32_t>(in_.row_pos);
+    int64_t * full = staged<int64_t>(in_.row_cell_full);
+    int64_t * ring = staged<int64_t>(in_.row_cell_ring);
+    for (int32_t i = 0; i < capacity; ++i) {
+        const int32_t p = n_fed_ + i;
+        pos[i]  = p;
+        full[i] = i < n_rows ? p : n_cells_full_;
+        ring[i] = i < n_rows ? p % n_ring_ : n_ring_;
+    }
+}
+
+// The block behind the queued features, and who sees whom.
+void slip_drafter::fill_block(const graph & g, llama_token anchor) {
+    const int32_t start = position(), end = start + shape_.block;
+    int32_t * pos  = staged<int32_t>(in_.block_pos);
+    int64_t * full = staged<int64_t>(in_.block_cell_full);
+    int64_t * ring = staged<int64_t>(in_.block_cell_ring);
+    for (int32_t i = 0; i < shape_.block; ++i) {
+        pos[i]  = start + i;
+        full[i] = start + i;
+        ring[i] = (start + i) % n_ring_;
+    }
+    embed(anchor, staged<float>(in_.noise));
+
+    const ggml_fp16_t open = ggml_fp32_to_fp16(0), shut = ggml_fp32_to_fp16(-INFINITY);
+    // Opens the cells of positions [from, to) in a row of a mask of n_kv cells, which hold p in cell p modulo `cells`.
+    const auto row = [&](ggml_fp16_t * mask, int32_t n_kv, int32_t cells, int32_t from, int32_t to) {
+        std::fill(mask, mask + n_kv, shut);
+        const int32_t a = from % cells, n = to - from;
+        std::fill(mask + a, mask + std::min(a + n, cells), open);
+        if (a + n > cells) {
+            std::fill(mask, mask + a + n - cells, open);
+        }
+    };
+    for (int32_t i = 0; i < shape_.block; ++i) {
+        const int32_t to = shape_.causal ? start + i + 1 : end;
+        if (shape_.any_full()) {
+            row(staged<ggml_fp16_t>(in_.mask_full) + int64_t(i) * g.n_kv_full, g.n_kv_full, n_cells_full_, 0, to);
+        }
+        if (shape_.any_sliding()) {
+            const int32_t from = std::max(0, start + i - shape_.window + 1);
+            row(staged<ggml_fp16_t>(in_.mask_ring) + int64_t(i) * g.n_kv_ring, g.n_kv_ring, n_ring_, from, to);
+        }
+    }
+}
+
+// Brings the first `input_bytes` of the inputs and runs the graph.
+void slip_drafter::launch(const graph & g, size_t input_bytes) {
+    ggml_tensor all = *in_.row_pos; // stands for all inputs: they lie behind it
+    all.type  = GGML_TYPE_I8;
+    all.ne[0] = static_cast<int64_t>(input_bytes);
+    all.nb[0] = 1;
+    all.nb[1] = all.nb[2] = all.nb[3] = input_bytes;
+    ggml_backend_tensor_set_async(backend_, &all, ggml_backend_buffer_get_base(staging_.get()), 0, input_bytes);
+    ++counts_.launched;
+    const ggml_status status = ggml_backend_graph_compute_async(backend_, g.nodes);
+    if (status != GGML_STATUS_SUCCESS) {
+        throw slip_failure(status == GGML_STATUS_ABORTED ? SLIP_CANCELLED : SLIP_ERROR_DEVICE,
+            status == GGML_STATUS_ABORTED ? "Cancelled." : "The drafter failed with status " + std::to_string(status) + ".",
+            status == GGML_STATUS_ABORTED ? "" : "Try again with a smaller context, or on the CPU.");
+    }
+}
+
+slip_drafter::counts slip_drafter::take_counts() {
+    return std::exchange(counts_, {});
+}

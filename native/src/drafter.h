@@ -1,0 +1,150 @@
+// The drafter: a small transformer of fixed shape that reads the target's layer outputs and
+// proposes the block behind them.
+//
+// Features (the outputs of the tapped target layers) of accepted positions are queued in a
+// buffer on the device. One graph a round then turns the queued features into keys and values
+// of the drafter's cache, runs the block behind them (anchor and masks), and chooses the
+// likeliest token of each position. Its shape does not depend on how many were accepted: rows
+// without a position write into a cell that nothing reads. The host gives positions and masks,
+// and takes nothing: the drafted tokens stay on the device, where the verify reads them.
+//
+// Cache: full layers keep position p in cell p; sliding layers keep it in cell p modulo the
+// ring, which is longer than the window, so that an answer can be taken back.
+//
+// Conventions of the architecture: Z Lab, "DFlash: Block Diffusion for Flash Speculative
+// Decoding", arXiv 2602.06036.
+
+#pragma once
+
+#include "gguf_file.h"
+
+#include "ggml-cpp.h"
+#include "llama.h"
+
+#include <cstdint>
+#include <vector>
+
+// Sizes of a drafter, from its file.
+struct slip_drafter_shape {
+    int32_t n_layers = 0, n_embd = 0, n_heads = 0, n_heads_kv = 0, head_dim = 0, rope_dims = 0;
+    int32_t block  = 0;  // trained block size in tokens, the anchor included
+    int32_t window = 0;  // of the sliding layers: keys at a distance below it; 0 without any
+    bool    causal = false; // whether the block attends to itself only backwards
+    float   norm_epsilon = 0, rope_base = 0;
+    llama_token          mask = LLAMA_TOKEN_NULL;
+    std::vector<int32_t> taps;    // layers of the target whose input is read
+    std::vector<uint8_t> sliding; // for each layer
+
+    // Throws SLIP_ERROR_FILE for what is missing.
+    static slip_drafter_shape read(const slip_gguf_file & file);
+
+    bool any_sliding() const;
+    bool any_full() const;
+};
+
+class slip_drafter {
+public:
+    // `n_ctx` positions can be fed. `exact`: cache in F32, no flash attention. The models and
+    // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`.
+    // Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
+    slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
+        llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact);
+
+    // Positions whose features are fed or queued; the next block stands behind them.
+    int32_t position() const { return n_fed_ + n_queued_; }
+
+    void reset();
+
+    // Forgets positions from `position` on. False if the ring no longer holds what the shorter
+    // context needs: then nothing but reset() helps.
+    bool rewind(int32_t position);
+
+    // Queues the features of rows [0, n_rows) of the target's last pass, at position().
+    // Feeds them at once when they do not fit the queue.
+    void queue(int32_t n_rows);
+
+    // Queues the work of one block behind all queued features: I32 [n_draft] tokens on
+    // backend(), valid until the next call. 1 <= n_draft < block. They also go to the host:
+    // see drafted().
+    const ggml_tensor * draft(llama_token anchor, int32_t n_draft);
+
+    // Token i of the last draft, once backend() was waited for.
+    llama_token drafted(int32_t i) const { return staged_tokens()[i]; }
+
+    // A block's hidden states after the final norm: block * n_embd floats. Waits.
+    void hidden(llama_token anchor, float * out);
+
+    ggml_backend_t backend() const { return backend_; }
+
+    // Since the last call: graphs built anew, graphs launched, waits of the host.
+    struct counts { int32_t rebuilt = 0, launched = 0, waited = 0; };
+    counts take_counts();
+
+private:
+    // One graph with its own memory, kept as long as its shape does.
+    struct graph {
+        ggml_context_ptr  context;
+        ggml_gallocr_ptr  memory;
+        ggml_cgraph *     nodes  = nullptr;
+        ggml_tensor *     result = nullptr;
+        int32_t n_rows = 0, n_kv_full = 0, n_kv_ring = 0, n_out = 0;
+        bool    hidden = false;
+    };
+    struct layer {
+        ggml_tensor *attn_norm, *wq, *wk, *wv, *wo, *q_norm, *k_norm, *ffn_norm, *ffn_gate, *ffn_up, *ffn_down;
+        ggml_tensor *k_cache, *v_cache; // [n_heads_kv * head_dim, cells + 1]
+    };
+    // Inputs of the host: one piece of memory on either side, one copy a graph.
+    struct inputs {
+        ggml_tensor *row_pos, *row_cell_full, *row_cell_ring;       // of the queued features
+        ggml_tensor *block_pos, *block_cell_full, *block_cell_ring; // of the block
+        ggml_tensor *noise;                                         // F32 [n_embd, block]: embeddings of anchor and masks
+        ggml_tensor *mask_full, *mask_ring;                         // F16 [n_kv, block]
+    };
+
+    void load_weights(const llama_model * draft, const llama_model * target);
+    void make_memory(ggml_backend_dev_t device, int32_t n_ctx);
+    void embed(llama_token token, float * out) const;
+
+    const graph & round_graph(int32_t n_out, bool hidden);
+    void build(graph & g, int32_t n_rows, bool with_block);
+    void project_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * x,
+        ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows);
+    ggml_tensor * attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g);
+    ggml_tensor * norm(ggml_context * ctx, ggml_tensor * x, ggml_tensor * weight) const;
+
+    void copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at, int32_t stride);
+    void run_feed(int32_t n_rows);
+    void run_block(const graph & g, llama_token anchor);
+    void fill_rows(int32_t n_rows, int32_t capacity);
+    void fill_block(const graph & g, llama_token anchor);
+    void launch(const graph & g, size_t input_bytes);
+    bool flash_supported() const;
+
+    size_t offset_of(const ggml_tensor * input) const;
+    template <typename T> T * staged(const ggml_tensor * input) const;
+    llama_token * staged_tokens() const;
+
+    slip_drafter_shape shape_;
+    llama_context *    target_ctx_;
+    ggml_backend_t     backend_;
+    bool               exact_, flash_ = false;
+
+    std::vector<layer> layers_;
+    ggml_tensor *fc_ = nullptr, *fc_norm_ = nullptr, *out_norm_ = nullptr, *head_ = nullptr;
+    const ggml_tensor * embedding_ = nullptr; // on the host
+
+    ggml_context_ptr        tensors_;
+    ggml_backend_buffer_ptr memory_, staging_;
+    inputs                  in_ = {};
+    ggml_tensor *           features_ = nullptr;      // F32 [n_embd, block, n_taps]: the queue
+    ggml_tensor *           features_wide_ = nullptr; // F32 [n_embd, k_wide, n_taps]: of a prompt
+    int32_t                 n_cells_full_ = 0, n_ring_ = 0;
+
+    graph  round_, feed_, feed_wide_;
+    counts counts_;
+
+    int32_t n_fed_    = 0; // positions in the cache
+    int32_t n_queued_ = 0; // rows of features_ behind them
+    int32_t high_     = 0; // no position from here on was ever written
+};
