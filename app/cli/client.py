@@ -16,6 +16,9 @@ from app.engine import (
     Cancel,
     ChatMessage,
     Command,
+    Compare,
+    Compared,
+    Control,
     Decoded,
     DeviceInfo,
     Event,
@@ -106,6 +109,15 @@ class Client:
             self._engine.submit(Cancel(command.request))
             raise Interrupted(self._rest(command.request)) from None
         raise AssertionError("an answer ends with an event")
+
+    def compare(
+        self, chat: Sequence[ChatMessage], params: AskParams, plain: tuple[int, ...], at: int
+    ) -> Control:
+        """The control run where a drafted answer left the plain one at token `at`."""
+        for event in self._events(Compare(next(self._requests), tuple(chat), params, plain, at)):
+            if isinstance(event, Compared):
+                return event.control
+        raise AssertionError("a comparison ends with an event")
 
     def _events(self, command: Command) -> Iterator[Event]:
         self._engine.submit(command)

@@ -122,13 +122,26 @@ class _Selftest:
         return f"{len(trials)} answers, {tokens} tokens"
 
     def _compare(self) -> str:
+        """Word for word the same, or different where the target alone is undecided."""
+        told = []
         for plain, drafted in zip(self._plain, self._drafted, strict=bool(self._drafted)):
-            at = _difference(plain.answer.token_ids, drafted.answer.token_ids)
-            if at is not None:
-                raise _Wrong(
-                    f"The answer to `{plain.prompt}` differs with the drafter from token {at} on."
-                )
-        return f"{len(self._drafted)} of {len(PROMPTS)} prompts compared, word for word the same"
+            ids = plain.answer.token_ids
+            at = _difference(ids, drafted.answer.token_ids)
+            if at is None:
+                continue
+            if at >= min(len(ids), len(drafted.answer.token_ids)):
+                raise _Wrong(f"The answer to `{plain.prompt}` ends elsewhere with the drafter.")
+            chat = [ChatMessage(Role.USER, plain.prompt)]
+            found = self._client.compare(chat, _PARAMS, ids, at)
+            where = (
+                f"the answer to `{plain.prompt}` differs from token {at} on, where the two best "
+                f"logits are {found.gap:.2g} apart and rounding moves them by {found.spread:.2g}"
+            )
+            if not found.explains:
+                raise _Wrong(f"{where[0].upper()}{where[1:]}.")
+            told.append(where)
+        same = len(self._drafted) - len(told)
+        return "; ".join([f"{same} of {len(self._drafted)} answers word for word the same", *told])
 
     def _acceptance(self) -> str:
         if not self._drafted:

@@ -30,8 +30,13 @@ def key(params: LoadParams, device: str) -> str:
 def load(path: Path, name: str) -> Costs | None:
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         found = _read(path)[name]
-        costs = Costs(float(found["plain"]), float(found["draft"]), tuple(found["verify"]))
-        if costs.plain > 0 and costs.draft >= 0 and all(x >= 0 for x in costs.verify):
+        costs = Costs(
+            float(found["plain"]),
+            float(found["draft"]),
+            float(found["draft_one"]),
+            tuple(map(float, found["verify"])),
+        )
+        if min(costs.plain, costs.draft, costs.draft_one) > 0 and min(costs.verify) >= 0:
             return costs
     return None
 

@@ -16,6 +16,9 @@ from app.engine.messages import (
     Ask,
     Cancel,
     Command,
+    Compare,
+    Compared,
+    Control,
     Decoded,
     DeviceInfo,
     Event,
@@ -48,6 +51,7 @@ class Script:
     accepted: tuple[int, ...] = (5, 2, 7, 0, 4)
     block: int = 8
     round_ms: float = 10.0
+    control: Control = field(default_factory=lambda: Control(gap=1.0, spread=0.0, flips=False))
     plain_tokens_per_s: float = 60.0
     error: SlipstreamError | None = None
     load_error: SlipstreamError | None = None
@@ -73,6 +77,7 @@ class FakeEngine:
             Load: self._load,
             Ask: self._ask,
             Unload: self._unload,
+            Compare: self._compare,
         }
         self._running.append((command.request, steps[type(command)](command)))
 
@@ -122,6 +127,9 @@ class FakeEngine:
     def _unload(self, command: Unload) -> Iterator[Event]:
         self._model = None
         yield Unloaded(command.request)
+
+    def _compare(self, command: Compare) -> Iterator[Event]:
+        yield Compared(command.request, self.script.control)
 
     def _ask(self, command: Ask) -> Iterator[Event]:
         self.asked.append(command)

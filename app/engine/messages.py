@@ -64,7 +64,21 @@ class Unload:
     request: int
 
 
-Command = Load | Ask | Cancel | Unload
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Run the target alone to where a drafted answer to `chat` left the plain one.
+
+    `plain` are the token ids of the plain answer, `at` the first that differs.
+    """
+
+    request: int
+    chat: tuple[ChatMessage, ...]
+    params: AskParams
+    plain: tuple[int, ...]
+    at: int
+
+
+Command = Load | Ask | Cancel | Unload | Compare
 
 
 # --- events -------------------------------------------------------------------
@@ -214,4 +228,30 @@ class Unloaded:
     request: int
 
 
-Event = Loading | Loaded | PlainMeasured | Prefilled | Decoded | Finished | Failed | Unloaded
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the target alone does where two greedy answers part.
+
+    `gap`: difference of its two best logits in a pass over one row. `spread`: the largest
+    difference of any logit there between a pass over one row and one over many. `flips`:
+    whether the pass over many rows chooses otherwise, there or before.
+    """
+
+    gap: float
+    spread: float
+    flips: bool
+
+    @property
+    def explains(self) -> bool:
+        return self.flips or self.gap <= self.spread
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    request: int
+    control: Control
+
+
+Event = (
+    Loading | Loaded | PlainMeasured | Prefilled | Decoded | Finished | Failed | Unloaded | Compared
+)

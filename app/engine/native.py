@@ -171,6 +171,7 @@ class _Costs(Structure):
         ("size", c_uint32),
         ("plain", c_float),
         ("draft", c_float),
+        ("draft_one", c_float),
         ("verify", c_float * (MAX_BLOCK + 1)),
     ]
 
@@ -199,11 +200,13 @@ class PairInfo:
 class Costs:
     """`slip_costs` of the header: what passes take, in milliseconds.
 
-    `verify[w]` is a verify of w tokens; 0 where it was not measured.
+    `draft` is a draft of the whole block, `draft_one` one with the head for a single token,
+    `verify[w]` a verify of w tokens; 0 where it was not measured.
     """
 
     plain: float
     draft: float
+    draft_one: float
     verify: tuple[float, ...]
 
 
@@ -477,10 +480,10 @@ class NativePair:
         """What rounds cost here; takes up to two seconds and forgets all tokens."""
         costs, error = _Costs(size=ctypes.sizeof(_Costs)), _Error()
         _check(self._lib.slip_measure_costs(self._handle, byref(costs), byref(error)), error)
-        return Costs(costs.plain, costs.draft, tuple(costs.verify))
+        return Costs(costs.plain, costs.draft, costs.draft_one, tuple(costs.verify))
 
     def set_costs(self, costs: Costs) -> None:
-        raw = _Costs(ctypes.sizeof(_Costs), costs.plain, costs.draft)
+        raw = _Costs(ctypes.sizeof(_Costs), costs.plain, costs.draft, costs.draft_one)
         raw.verify[: len(costs.verify)] = costs.verify
         error = _Error()
         _check(self._lib.slip_set_costs(self._handle, byref(raw), byref(error)), error)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 
 from app import paths
 from app.engine import costs, devices
+from app.engine.control import control
 from app.engine.messages import (
     Answer,
     ChatMessage,
+    Control,
     Decoded,
     DeviceInfo,
     Event,
@@ -103,6 +105,13 @@ class Session:
         # is dropped from the history. The state is kept at the last point both share.
         kept = self.pair.tokenize(self._template.render(chat, think=params.think, answer=False))
         yield from run.events(_common_length(tokens, kept))
+
+    def control(
+        self, chat: Sequence[ChatMessage], params: AskParams, plain: Sequence[int], at: int
+    ) -> Control:
+        """See `app.engine.control`."""
+        rows = params.block or self.model.block
+        return control(self.pair, self.prompt_tokens(chat, params.think), plain, at, rows)
 
     def piece(self, token: int) -> str:
         """A token's text for a tooltip; parts of characters come as U+FFFD."""

@@ -29,6 +29,8 @@ from app.engine.messages import (
     Ask,
     Cancel,
     Command,
+    Compare,
+    Compared,
     DeviceInfo,
     Event,
     Failed,
@@ -160,6 +162,8 @@ class Engine:
             return self._ask(command)
         if isinstance(command, Unload):
             return self._do_unload(command)
+        if isinstance(command, Compare):
+            return self._compare(command)
         raise TypeError(f"not a queued command: {command!r}")
 
     def _load(self, command: Load) -> Iterator[Event]:
@@ -183,6 +187,14 @@ class Engine:
         if self._session is None:
             raise EngineError("No model is loaded.", remedy="Choose a model first.")
         yield from self._session.answer(command.request, command.chat, command.params)
+
+    def _compare(self, command: Compare) -> Iterator[Event]:
+        if self._session is None:
+            raise EngineError("No model is loaded.", remedy="Choose a model first.")
+        yield Compared(
+            command.request,
+            self._session.control(command.chat, command.params, command.plain, command.at),
+        )
 
     def _measure(self, request: int) -> Iterator[Event]:
         assert self._session is not None

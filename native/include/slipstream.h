@@ -224,7 +224,8 @@ SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t gover
 typedef struct slip_costs {
     uint32_t size;
     float    plain;                      /* a plain step */
-    float    draft;                      /* a draft of the whole block */
+    float    draft;                      /* a draft of the whole block... */
+    float    draft_one;                  /* ... and with the head for one token only */
     float    verify[SLIP_MAX_BLOCK + 1]; /* a verify of so many tokens; 0: not measured */
 } slip_costs;
 

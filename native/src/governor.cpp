@@ -5,9 +5,9 @@
 
 namespace {
 
-constexpr double k_budget = 3;     // plain steps that trying may lose at most...
-constexpr double k_debt   = 2;     // ... and a round that should gain may lose beyond it
-constexpr double k_refill = 0.005; // plain steps a plain step refills
+constexpr int32_t k_window = 200;  // tokens...
+constexpr double  k_risk   = 4.5;  // ... in which so many plain steps may be lost, 2.25 %...
+constexpr double  k_probe  = 2.0;  // ... and so many to try whether a text has changed that did not pay
 constexpr double k_memory = 0.94;  // a round's weight after one more: half after 11
 constexpr double k_drift  = 0.1;   // weight of a new timing
 constexpr double k_stay   = 1.03;  // another width must be so much better: a graph is built for it
@@ -15,7 +15,7 @@ constexpr double k_prior_tries = 2, k_prior_rate = 0.8; // before anything is kn
 
 } // namespace
 
-slip_governor::slip_governor(int32_t block) : block_(block), budget_(k_budget) {
+slip_governor::slip_governor(int32_t block) : block_(block) {
     tries_.fill(0);
     hits_.fill(0);
     drift_.fill(1);
@@ -42,27 +42,44 @@ void slip_governor::set_costs(const slip_costs & costs) {
     }
 }
 
-double slip_governor::cost(int32_t width) const {
-    return (width > 1 ? costs_.draft + costs_.verify[width] : costs_.plain) * drift_[width];
+// As measured at load. The head runs for the tokens that are verified only.
+double slip_governor::base_cost(int32_t width) const {
+    if (width < 2) {
+        return costs_.plain;
+    }
+    const double share = block_ > 2 ? double(width - 2) / (block_ - 2) : 1;
+    return costs_.draft_one + share * (costs_.draft - costs_.draft_one) + costs_.verify[width];
 }
 
-// `caution` is in standard errors below the estimate.
-double slip_governor::expected_tokens(int32_t width, double caution) const {
+double slip_governor::cost(int32_t width) const {
+    return base_cost(width) * drift_[width];
+}
+
+double slip_governor::expected_tokens(int32_t width) const {
     double tokens = 1, reached = 1, rate = k_prior_rate;
     for (int32_t i = 1; i < width; ++i) {
         const double n = tries_[i] + k_prior_tries;
         if (tries_[i] > 0 || i == 1) { // a position never tried behaves like the one before it
             rate = (hits_[i] + k_prior_tries * k_prior_rate) / n;
         }
-        reached *= std::clamp(rate - caution * std::sqrt(rate * (1 - rate) / n), 0.0, 1.0);
+        reached *= rate;
         tokens  += reached;
     }
     return tokens;
 }
 
+// Plain steps that were lost since the best moment of the last k_window tokens.
+double slip_governor::lost() const {
+    double best = balance_;
+    for (const moment & m : moments_) {
+        best = std::max(best, m.balance);
+    }
+    return best - balance_;
+}
+
 int32_t slip_governor::choose(int32_t most) {
     most = std::min(most, block_);
-    const double plain = cost(1);
+    const double plain = cost(1), lost = this->lost();
     const auto loss = [&](int32_t w) { return cost(w) / plain - 1; }; // in plain steps, if nothing is accepted
     int32_t best = 1;
     double  best_rate = 1 / plain;
@@ -70,22 +87,18 @@ int32_t slip_governor::choose(int32_t most) {
         if (w > most || w < 2) {
             continue;
         }
-        const bool   sure = expected_tokens(w, 1) * plain > cost(w);
-        const double rate = expected_tokens(w, 0) / cost(w) * (w == last_ ? k_stay : 1);
-        if (rate > best_rate && loss(w) <= budget_ + (sure ? k_debt : 0)) {
+        const double rate = expected_tokens(w) / cost(w) * (w == last_ ? k_stay : 1);
+        if (rate > best_rate && lost + loss(w) <= k_risk) {
             best      = w;
             best_rate = rate;
         }
     }
     reason_ = best == 1 ? SLIP_REASON_PLAIN : best < most ? SLIP_REASON_PAYS : SLIP_REASON_WHOLE;
     // Where nothing seems to pay, a small try now and then tells whether the text has changed.
-    if (best == 1 && budget_ >= k_budget) {
-        for (const int32_t w : { 4, 3, 2 }) {
-            if (w <= most && loss(w) <= budget_) {
-                reason_ = SLIP_REASON_PROBE;
-                best    = w;
-                break;
-            }
+    for (const int32_t w : { 4, 3, 2 }) {
+        if (best == 1 && w <= most && lost + loss(w) <= k_probe) {
+            reason_ = SLIP_REASON_PROBE;
+            best    = w;
         }
     }
     last_ = best;
@@ -102,15 +115,19 @@ void slip_governor::record(int32_t width, int32_t accepted, double ms) {
         tries_[i] += 1;
         hits_[i]  += i <= accepted;
     }
-    const double base = width > 1 ? costs_.draft + costs_.verify[width] : costs_.plain;
+    const double base = base_cost(width);
     // One hiccup of the machine is no news.
     const double ratio = std::clamp(ms / base, 0.5, 2.0);
     for (int32_t w = 1; w <= block_; ++w) {
         const double weight = w == width ? k_drift : k_drift / 4; // a context that grows makes all dearer
         drift_[w] += weight * (ratio / drift_[width] - 1) * drift_[w];
     }
-    const double gain = (1 + accepted) - cost(width) / plain; // in plain steps
-    budget_ = std::min(k_budget, budget_ + gain + k_refill * cost(width) / plain);
+    moments_.push_back({ tokens_, balance_ });
+    tokens_  += 1 + accepted;
+    balance_ += (1 + accepted) - ms / plain; // in plain steps
+    while (moments_.front().token + k_window < tokens_) {
+        moments_.pop_front();
+    }
 }
 
 void slip_governor::begin_answer() {

@@ -4,10 +4,10 @@
 // that position i is accepted once those before it were,
 //     E(w) = 1 + sum over k < w of a_1 a_2 ... a_k.
 // The governor takes the w with the most tokens a second, a plain step included. What it does not
-// know it must try, and trying may lose time: so every round that may lose draws on a budget,
-// counted in plain steps, that gains fill at once and time fills slowly. In 200 tokens at most
-//     k_budget + k_debt + 200 * k_refill = 3 + 2 + 1 = 6 plain steps
-// are lost, 3 %, whatever the text.
+// know it must try, and a text may turn at any moment: so it never risks more than 2.25 % of any 200
+// tokens' plain time, counted exactly, and 1 % where nothing is expected to pay. Where a draft is
+// dear (three plain steps and more on a CPU) this caution costs speed on texts of middling acceptance:
+// after a round that fails it must wait until others have gained.
 
 #pragma once
 
@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 
 class slip_governor {
 public:
@@ -36,14 +37,21 @@ public:
     void begin_answer();
 
 private:
+    double base_cost(int32_t width) const;
     double cost(int32_t width) const;
-    double expected_tokens(int32_t width, double caution) const;
+    double expected_tokens(int32_t width) const;
+    double lost() const;
 
     int32_t     block_;
     slip_costs  costs_  = {};
     slip_reason reason_ = SLIP_REASON_FIXED;
-    double      budget_;
     int32_t     last_ = 0; // width of the round before
+    // Tokens so far, and the time they would have taken by plain steps less the time they took.
+    struct moment { int64_t token; double balance; };
+    std::deque<moment> moments_; // before each round of the last 200 tokens
+    int64_t tokens_  = 0;
+    double  balance_ = 0; // in plain steps
+
     std::array<double, SLIP_MAX_BLOCK + 1> tries_, hits_; // of position i, from 1
     std::array<double, SLIP_MAX_BLOCK + 1> drift_;        // measured over expected time of a width
 };

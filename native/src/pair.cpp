@@ -390,11 +390,17 @@ slip_costs slip_pair::measure_costs() {
     slip_costs out = {};
     out.size  = sizeof(out);
     out.plain = timed([&] { round(0, nullptr); });
-    out.draft = timed([&] { models_.drafter->draft(anchor_, models_.shape.block - 1); ggml_backend_synchronize(models_.drafter->backend()); });
+    const auto draft = [&](int32_t n) {
+        models_.drafter->draft(anchor_, n);
+        ggml_backend_synchronize(models_.drafter->backend());
+    };
+    out.draft     = timed([&] { draft(models_.shape.block - 1); });
+    out.draft_one = timed([&] { draft(1); });
     const int32_t widest_verify = 1 + widest(models_.shape.block - 1);
-    for (const int32_t w : { widest_verify, 4, 8, 2, 12 }) {
-        const double guess = out.verify[widest_verify] > 0 ? out.verify[widest_verify] : 0;
-        if (w > 1 && w <= widest_verify && out.verify[w] == 0 && passed(start) + 2 * guess < k_limit_ms) {
+    for (const int32_t w : { widest_verify, 8, 4, 2, 12 }) {
+        const double guess = out.verify[widest_verify];
+        const bool in_time = w == widest_verify || passed(start) + 2 * guess < k_limit_ms;
+        if (w > 1 && w <= widest_verify && out.verify[w] == 0 && in_time) {
             out.verify[w] = timed([&] { round(w - 1, tokens.data()); });
         }
     }
