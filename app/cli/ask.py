@@ -198,8 +198,8 @@ def _fields(answer: Answer) -> dict[str, object]:
             "host": answer.host_ms,
         },
         "syncs_per_round": answer.syncs_per_round,
-        "graphs_run_per_round": answer.graphs_run_per_round,
         "graphs_rebuilt": answer.graphs_rebuilt,
+        "graphs_run_per_round": answer.graphs_run_per_round,
         "bytes_to_host_per_round": answer.bytes_to_host_per_round,
     }
 
