@@ -32,10 +32,12 @@ ROOT = Path(__file__).resolve().parent
 NATIVE = ROOT / "native"
 VENV = ROOT / ".venv"
 BACKEND = NATIVE / "build_backend"
+USR = Path("/usr")
 BIN = "Scripts" if sys.platform == "win32" else "bin"
 
 sys.path.insert(0, str(BACKEND))
 from slipstream_build.cache import cache_dir  # noqa: E402
+from slipstream_build.errors import UNAVAILABLE  # noqa: E402
 
 # What Qt's libraries and its xcb and offscreen plugins link to beyond a bare Debian or Ubuntu
 # (ldd over PySide6), by the package that has it.
@@ -66,10 +68,21 @@ FONTS = {
     "NotoColorEmoji.ttf": "fonts-noto-color-emoji",
     "NotoSansCJK-Regular.ttc": "fonts-noto-cjk",
 }
+# To build and run the Vulkan backend without a graphics card: by what they put under /usr.
+VULKAN = {
+    "include/vulkan/vulkan.h": "libvulkan-dev",
+    "bin/glslc": "glslc",
+    "include/spirv/unified1/spirv.hpp": "spirv-headers",
+    "share/vulkan/icd.d/lvp_icd.*json": "mesa-vulkan-drivers",
+}
 
 
 class Failed(Exception):
     """Stops the command; the text is all the user needs."""
+
+
+class Unavailable(Failed):
+    """What was asked for cannot be had on this machine; nothing went wrong."""
 
 
 # --- small helpers ---------------------------------------------------------------------------
@@ -157,13 +170,29 @@ def _loads(library: str) -> bool:
 
 def system_packages() -> None:
     """Install what is missing where that is allowed, otherwise name it in one command."""
-    may_install = hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get")
     # Fonts change how text looks, not whether the app works: nobody is stopped for them.
-    lacks = missing_packages(fonts=bool(may_install))
+    install_packages(missing_packages(fonts=may_install()))
+
+
+def vulkan_packages() -> None:
+    """The same for the Vulkan backend and Mesa's software renderer."""
+    if not sys.platform.startswith("linux"):
+        raise Unavailable("the Vulkan backend as a library of its own is built on Linux only")
+    try:
+        install_packages([name for sign, name in VULKAN.items() if not any(USR.glob(sign))])
+    except Failed as exc:
+        raise Unavailable(str(exc)) from exc
+
+
+def may_install() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and bool(shutil.which("apt-get"))
+
+
+def install_packages(lacks: list[str]) -> None:
     if not lacks:
         return
     install = ["apt-get", "install", "-y", "--no-install-recommends", *lacks]
-    if not may_install:
+    if not may_install():
         raise Failed(
             f"this system lacks: {' '.join(lacks)} (Debian's and Ubuntu's names). Run:\n"
             f"  sudo apt-get update && sudo {shlex.join(install)}"
@@ -201,6 +230,8 @@ def native(*options: str) -> Path:
             last = line.rstrip("\n")
     if process.returncode != 0:
         print(last, file=sys.stderr, flush=True)
+        if process.returncode == UNAVAILABLE:
+            raise Unavailable("not on this machine, see above")
         raise Failed("the native build failed, see above")
     return Path(last)
 
@@ -255,6 +286,8 @@ def check() -> int:
 
 def test(pytest_args: list[str]) -> int:
     setup(extras=True)
+    if not pytest_args:
+        build_for_tests()  # up front, where it can be watched; a selection builds what it needs
     checked = check()
     # Tests draw into memory unless somebody wants to watch.
     env = {"QT_QPA_PLATFORM": os.environ.get("QT_QPA_PLATFORM", "offscreen")}
@@ -262,6 +295,27 @@ def test(pytest_args: list[str]) -> int:
         say("static checks failed (above); running the tests all the same")
     tested = call([python_of(VENV), "-X", "faulthandler", "-m", "pytest", *pytest_args], env=env)
     return tested or checked
+
+
+def build_for_tests() -> None:
+    started = time.monotonic()
+    native("--tools")
+    try:
+        vulkan_packages()
+        native("--vulkan")
+    except Unavailable as exc:
+        say(f"tests of the Vulkan backend cannot run: {exc}")
+    say(f"programs for the tests ready in {time.monotonic() - started:.0f} s")
+
+
+def bench_native(arguments: list[str]) -> int:
+    """Base against ours; a build is made of each side that no folder is given for."""
+    if not {"-h", "--help"} & set(arguments):
+        for side, options in (("ours", ["--tools"]), ("base", ["--tools", "--base"])):
+            if not any(argument.split("=")[0] == f"--{side}" for argument in arguments):
+                system_packages()
+                arguments = [*arguments, f"--{side}={native(*options)}"]
+    return call([sys.executable, NATIVE / "bench", *arguments])
 
 
 def package() -> int:
@@ -293,9 +347,14 @@ def main() -> int:
     build = add("native", "build or reuse the native wheel and print its path")
     build.add_argument("--tools", action="store_true", help="llama.cpp's programs; prints a folder")
     build.add_argument("--base", action="store_true", help="with --tools: from the unpatched tree")
+    build.add_argument("--vulkan", action="store_true", help="the Vulkan backend; prints a library")
     build.add_argument("--source", action="store_true", help="only the patched tree; prints it")
     add("package", "wheels of the app and of the engine into dist/ (installers come later)")
-    add("bench", "plain against DFlash decoding; arguments go to `slipstream bench`")
+    add(
+        "bench",
+        "plain against DFlash decoding; arguments go to `slipstream bench`. `bench native`: the "
+        "unpatched tree against ours (bench native --help)",
+    )
 
     # What follows these three is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
@@ -323,17 +382,22 @@ def main() -> int:
                 return call([VENV / BIN / "ruff", "format", "."]) or fixed
             case "native":
                 system_packages()
-                flags = [f"--{name}" for name in ("tools", "base", "source") if vars(args)[name]]
+                if args.vulkan:
+                    vulkan_packages()
+                names = ("tools", "base", "vulkan", "source")
+                flags = [f"--{name}" for name in names if vars(args)[name]]
                 print(native(*flags), flush=True)
                 return 0
             case "package":
                 return package()
+            case "bench" if rest[:1] == ["native"]:
+                return bench_native(rest[1:])
             case "bench":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "app", "bench", *rest])
     except Failed as exc:
         say(str(exc))
-        return 1
+        return UNAVAILABLE if isinstance(exc, Unavailable) else 1
     except KeyboardInterrupt:
         return 130
     return 2

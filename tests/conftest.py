@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from slipstream_build.errors import UNAVAILABLE
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,17 +56,27 @@ def _no_stray_error(request: pytest.FixtureRequest) -> Iterator[None]:
         pytest.fail("logged: " + "; ".join(f"{r.name}: {r.getMessage()}" for r in seen))
 
 
+class NotHere(Exception):
+    """What was asked for cannot be built on this machine; the text says why."""
+
+
+def dev_native(*options: str) -> Path:
+    """What `dev.py native` prints: built now, or long ago."""
+    command = [sys.executable, "dev.py", "native", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode == UNAVAILABLE:
+        raise NotHere(done.stderr.strip()[-2000:])
+    if done.returncode or not done.stdout.strip():
+        pytest.fail(f"`dev.py native {' '.join(options)}` failed:\n{done.stderr[-2000:]}")
+    return Path(done.stdout.strip().splitlines()[-1])
+
+
 @pytest.fixture(scope="session")
 def llama_source() -> Path:
     """The llama.cpp tree with `convert_hf_to_gguf.py`. Without it nothing here proves anything."""
-    place = os.environ.get("SLIPSTREAM_LLAMA_SOURCE")
-    if not place:
-        command = [sys.executable, "dev.py", "native", "--source"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode or not done.stdout.strip():
-            pytest.fail(f"`dev.py native --source` failed:\n{done.stderr[-2000:]}")
-        place = done.stdout.strip().splitlines()[-1]
-    for tree in (Path(place), Path(place) / "vendor" / "llama.cpp"):
+    named = os.environ.get("SLIPSTREAM_LLAMA_SOURCE")
+    place = Path(named) if named else dev_native("--source")
+    for tree in (place, place / "vendor" / "llama.cpp"):
         if (tree / "convert_hf_to_gguf.py").is_file():
             return tree
     pytest.fail(f"`{place}` holds no `convert_hf_to_gguf.py`")

@@ -67,6 +67,14 @@ def test_as_root_it_installs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran[1].endswith("libegl1")
 
 
+def test_vulkan_that_cannot_be_had_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(dev, "USR", Path("/nothing/here"))
+    with pytest.raises(dev.Unavailable, match=r"sudo apt-get install .* glslc"):
+        dev.vulkan_packages()
+
+
 def test_readme_gives_the_two_commands() -> None:
     lines = (dev.ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert "python3 dev.py run" in lines

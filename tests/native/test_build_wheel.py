@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slipstream_build import tree, upstream, wheel
+from slipstream_build import toolchain, tree, upstream, wheel
 
 DIST = metadata.distribution("llama_cpp_python")
 PATHS = [Path(str(file)) for file in DIST.files or []]
@@ -38,16 +38,25 @@ def test_our_library_finds_its_neighbours() -> None:
     assert ctypes.CDLL(str(DIST.locate_file(path))).slip_abi
 
 
-def test_the_key_follows_every_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = wheel._content_key("gcc 12")
-    assert wheel._content_key("gcc 12") == plain
-    assert wheel._content_key("gcc 13") != plain
+def test_the_key_follows_every_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = wheel.content_key("gcc 12")
+    assert wheel.content_key("gcc 12") == plain
+    assert wheel.content_key("gcc 13") != plain
     sources = list(tree.library_sources())
     monkeypatch.setattr(tree, "library_sources", lambda: sources[:-1])
-    assert wheel._content_key("gcc 12") != plain
+    assert wheel.content_key("gcc 12") != plain
+
+
+def test_a_native_test_belongs_to_the_tools_and_not_to_the_wheel() -> None:
+    placed = {inside for inside, _ in tree.program_sources()}
+    assert "slipstream/tests/test-gdn-chunked.cpp" in placed
+    assert "slipstream/bench/CMakeLists.txt" in placed
+    assert not placed & {inside for inside, _ in tree.library_sources()}
+    programs = [file for _, file in tree.program_sources()]
+    assert wheel.content_key("gcc 12", programs) != wheel.content_key("gcc 12", programs[:-1])
 
 
 def test_build_options_belong_to_the_toolchain(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = wheel._toolchain()
+    plain = toolchain.describe()
     monkeypatch.setenv("CMAKE_ARGS", "-DGGML_VULKAN=ON")
-    assert wheel._toolchain() != plain
+    assert toolchain.describe() != plain

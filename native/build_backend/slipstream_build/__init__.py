@@ -7,6 +7,9 @@ same road and share the same caches:
     patches.py   apply native/patches strictly, in order
     tree.py      bring the build's source tree to pristine + patches + our sources, by content
     wheel.py     compile incrementally, pack, keep the wheel under a hash of all that went in
+    tools.py     the same for llama.cpp's programs, our native tests and benches
+    vulkan.py    the same for the Vulkan backend as a library that is loaded on demand
+    toolchain.py what else decides the outcome: compiler, processor, environment
     cache.py     where all that lives
 """
 

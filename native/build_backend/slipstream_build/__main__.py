@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import wheel
-from .errors import BuildError
+from . import tools, vulkan, wheel
+from .errors import UNAVAILABLE, BuildError, UnavailableError
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="slipstream_build", description=__doc__)
     parser.add_argument("--tools", action="store_true", help="llama.cpp's own programs")
     parser.add_argument("--base", action="store_true", help="with --tools: from the plain tree")
+    parser.add_argument("--vulkan", action="store_true", help="the Vulkan backend, to be loaded")
     parser.add_argument("--source", action="store_true", help="only the patched source tree")
     args = parser.parse_args()
     if args.base and not args.tools:
@@ -20,13 +21,15 @@ def main() -> int:
     try:
         if args.source:
             made = wheel.source()
+        elif args.vulkan:
+            made = vulkan.build()
         elif args.tools:
-            made = wheel.build_tools(args.base)
+            made = tools.build(args.base)
         else:
             made = wheel.build()
     except BuildError as exc:
         print(f"error: {exc}", file=sys.stderr)
-        return 1
+        return UNAVAILABLE if isinstance(exc, UnavailableError) else 1
     print(made, flush=True)
     return 0
 

@@ -30,11 +30,20 @@ def library_sources() -> Iterator[tuple[str, Path]]:
                 yield f"{LIBRARY}/{file.relative_to(NATIVE).as_posix()}", file
 
 
+def program_sources() -> Iterator[tuple[str, Path]]:
+    """The same of our native tests and benches, which only the tools need."""
+    for folder in ("bench", "tests"):
+        for file in sorted((NATIVE / folder).iterdir()):
+            if file.name == "CMakeLists.txt" or file.suffix == ".cpp":
+                yield f"{LIBRARY}/{folder}/{file.name}", file
+
+
 def prepare(upstream: Upstream) -> Path:
     """Bring the patched tree up to date and return it (it holds `vendor/llama.cpp`)."""
     pristine = unpack(upstream)
     overlay = patches.apply(patches.series(NATIVE / "patches"), pristine)
-    overlay |= {inside: file.read_bytes() for inside, file in library_sources()}
+    for sources in (library_sources(), program_sources()):
+        overlay |= {inside: file.read_bytes() for inside, file in sources}
     init = "llama_cpp/__init__.py"
     text = overlay.get(init) or (pristine / init).read_bytes()
     plain = f'__version__ = "{upstream.version}"'.encode()

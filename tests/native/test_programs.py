@@ -1,0 +1,37 @@
+"""The patches' own tests, and those of the tree that they touch, as programs on the CPU."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.native.conftest import RunProgram
+
+# The first test waits for the programs where they are not built yet.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+def test_every_way_to_run_the_gated_delta_net_agrees(program: RunProgram) -> None:
+    shown = program("test-gdn-chunked", "--quick", "CPU")
+    assert "fused" in shown
+    assert "portable" in shown
+    assert shown.splitlines()[-1] == "all passed"
+
+
+def test_what_is_taken_back_was_never_there(program: RunProgram, demo_target: Path) -> None:
+    shown = program("test-recurrent-rollback", demo_target)
+    assert len(re.findall(r" ok, error ", shown)) == 8
+
+
+def test_the_op_computes_the_same_on_its_own(program: RunProgram) -> None:
+    # the CPU is compared with itself here: the harness, shapes and thread counts
+    shown = program("test-backend-ops", "-b", "CPU", "-o", "GATED_DELTA_NET_TRACE")
+    [passed, of] = re.findall(r"(\d+)/(\d+) tests passed", shown)[0]
+    assert passed == of != "0"
+
+
+def test_other_architectures_are_as_before(program: RunProgram) -> None:
+    shown = program("test-llama-archs")
+    assert re.search(r"qwen35\|.*OK", shown)
