@@ -309,12 +309,15 @@ def build_for_tests() -> None:
 
 
 def bench_native(arguments: list[str]) -> int:
-    """Base against ours; a build is made of each side that no folder is given for."""
-    if not {"-h", "--help"} & set(arguments):
-        for side, options in (("ours", ["--tools"]), ("base", ["--tools", "--base"])):
-            if not any(argument.split("=")[0] == f"--{side}" for argument in arguments):
-                system_packages()
-                arguments = [*arguments, f"--{side}={native(*options)}"]
+    """Base against ours; built where no folder is given, the base only if it is measured."""
+    sides = {"--ours": ["--tools"]}
+    if "--pair" in arguments:
+        sides["--base"] = ["--tools", "--base"]
+    given = {argument.split("=")[0] for argument in arguments}
+    for side, options in sides.items():
+        if not given & {side, "-h", "--help"}:
+            system_packages()
+            arguments = [side, str(native(*options)), *arguments]
     return call([sys.executable, NATIVE / "bench", *arguments])
 
 

@@ -2,8 +2,9 @@
 // as the base does it, and by trace. Same inputs, same device, in turns.
 //
 // Prints one line a device:
-//   {"device": ..., "snapshots_us": ..., "trace_us": ..., "snapshots_bytes": ..., "trace_bytes": ...}
-// where the bytes are those of state written by one verify of a block.
+//   {"device": ..., "kind": "cpu" or "gpu",
+//    "snapshots_us": ..., "snapshots_written": ..., "snapshots_kept": ..., the same of "trace_"}
+// where written are the bytes of state that one verify of a block writes, and kept are those that live between passes.
 
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
@@ -29,11 +30,17 @@ struct layer {
     ggml_backend_buffer_ptr  buffer;
     ggml_cgraph *            graph = nullptr;
     std::vector<ggml_tensor *> inputs;
+    size_t                   kept = 0; // bytes that live between passes
     ggml_tensor *            index = nullptr; // what was accepted: row of a snapshot, or tokens and half
 
     ggml_tensor * input(int64_t a, int64_t b = 1, int64_t c = 1) {
         inputs.push_back(ggml_new_tensor_3d(ctx.get(), GGML_TYPE_F32, a, b, c));
         return inputs.back();
+    }
+    ggml_tensor * cell(int64_t a, int64_t b = 1) {
+        ggml_tensor * out = input(a, b);
+        kept += ggml_nbytes(out);
+        return out;
     }
 };
 
@@ -63,8 +70,8 @@ void build_snapshots(layer & l) {
     const size_t  f = sizeof(float), conv_row = WINDOW * CHANNELS * f;
     l.index = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 1);
 
-    ggml_tensor * conv_all  = l.input(WINDOW * CHANNELS, K);
-    ggml_tensor * state_all = l.input(D, K);
+    ggml_tensor * conv_all  = l.cell(WINDOW * CHANNELS, K);
+    ggml_tensor * state_all = l.cell(D, K);
 
     ggml_tensor * window = ggml_reshape_3d(ctx, ggml_get_rows(ctx, conv_all, l.index), WINDOW, CHANNELS, 1);
     ggml_tensor * conv_input = ggml_concat(ctx, window, ggml_transpose(ctx, l.input(CHANNELS, BLOCK)), 0);
@@ -88,9 +95,9 @@ void build_trace(layer & l) {
     ggml_tensor * conv_rows = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, WINDOW);
     ggml_set_name(conv_rows, "conv_rows");
 
-    ggml_tensor * conv_all = l.input(CHANNELS, rows);
-    ggml_tensor * state    = ggml_reshape_4d(ctx, l.input(D), S, S, H_V, 1);
-    ggml_tensor * trace    = l.input(ggml_gated_delta_net_trace_size(S, H_K, H_V, 1, N_TRACE));
+    ggml_tensor * conv_all = l.cell(CHANNELS, rows);
+    ggml_tensor * state    = ggml_reshape_4d(ctx, l.cell(D), S, S, H_V, 1);
+    ggml_tensor * trace    = l.cell(ggml_gated_delta_net_trace_size(S, H_K, H_V, 1, N_TRACE));
 
     ggml_tensor * window = ggml_get_rows(ctx, conv_all, conv_rows);
     ggml_tensor * inputs = ggml_concat(ctx, window, l.input(CHANNELS, BLOCK), 1);
@@ -169,8 +176,14 @@ int main(int argc, char ** argv) {
             }
         }
         const size_t f = sizeof(float);
-        std::printf("{\"device\": \"%s\", \"snapshots_us\": %.1f, \"trace_us\": %.1f, \"snapshots_bytes\": %zu, \"trace_bytes\": %zu}\n",
-            ggml_backend_dev_description(dev), median(a), median(b), size_t(BLOCK * D * f), size_t((D + N_TRACE * (H_K * S + H_V * S + H_V)) * f));
+        const bool   is_cpu = ggml_backend_dev_type(dev) == GGML_BACKEND_DEVICE_TYPE_CPU;
+        std::printf("{\"device\": \"%s\", \"kind\": \"%s\"", ggml_backend_dev_description(dev), is_cpu ? "cpu" : "gpu");
+        const auto side = [&](const char * name, double us, size_t written, size_t kept) {
+            std::printf(", \"%s_us\": %.1f, \"%s_written\": %zu, \"%s_kept\": %zu", name, us, name, written, name, kept);
+        };
+        side("snapshots", median(a), BLOCK * D * f, snapshots.kept);
+        side("trace",     median(b), (D + N_TRACE * (H_K * S + H_V * S + H_V)) * f, trace.kept);
+        std::printf("}\n");
         std::fflush(stdout);
     }
     return 0;

@@ -1,0 +1,44 @@
+"""`python3 dev.py bench native`: the unpatched tree against ours, measured in one run.
+
+Without a pair of GGUF files only what needs no model. To add a row, let a module here measure
+both sides in turns and return `Row`s. Standard library only: it runs on any machine that has
+the binaries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import rewind
+import server_bench
+from rows import progress, table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="dev.py bench native", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="a list of rows instead of a table")
+    parser.add_argument("--ours", type=Path, required=True, help="folder of our programs (built)")
+    parser.add_argument("--base", type=Path, help="the same of the unpatched tree (built)")
+    parser.add_argument("--pair", type=Path, nargs=2, metavar=("TARGET", "DRAFT"), help="GGUF")
+    parser.add_argument("--threads", type=int, default=2, help="on the CPU (2)")
+    parser.add_argument("--passes", type=int, default=100, help="over a layer (100)")
+    parser.add_argument("--runs", type=int, default=5, help="requests to each server (5)")
+    parser.add_argument("--tokens", type=int, default=256, help="in each answer (256)")
+    parser.add_argument("--length", type=float, default=6, help="synthetic mean accepted length")
+    parser.add_argument("server", nargs="*", help="after --: more arguments for llama-server")
+    options = parser.parse_args()
+    if options.pair and not options.base:
+        parser.error("--pair needs --base")
+
+    rows = rewind.measure(options)
+    if options.pair:
+        rows += server_bench.measure(options)
+    else:
+        progress("no --pair: rounds of llama-server are not measured")
+    print(json.dumps([row.json() for row in rows], indent=1) if options.json else table(rows))
+
+
+if __name__ == "__main__":
+    main()
