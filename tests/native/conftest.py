@@ -21,7 +21,8 @@ RunProgram = Callable[..., str]
 @pytest.fixture(scope="session")
 def tools() -> Path:
     """The folder that `dev.py native --tools` makes: in a full run it is there already."""
-    return dev_native("--tools")
+    named = os.environ.get("SLIPSTREAM_LLAMA_TOOLS")
+    return Path(named) if named else dev_native("--tools")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,202 @@
+"""llama-server with the demo pair: the same greedy text as without a drafter, in every state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.library import Pair
+from tests.native.server.running import Reply, Server, arguments, check_same
+
+BLOCK = 16  # the drafter's
+LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
+FILLER = "A round is one draft and one verify. " * 600
+
+
+@pytest.fixture(scope="module")
+def drafted(tools: Path, pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    log = tmp_path_factory.mktemp("drafted") / "log"
+    more = ("--slot-save-path", log.parent)
+    with Server(tools, arguments(pair, *more), log) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def prompts(plain: Server) -> dict[int, list[int]]:
+    """A prompt of each length, of token ids."""
+    filler, tail = plain.tokens(FILLER), plain.tokens(" DFlash is a")
+    return {
+        length: (filler[: max(0, length - len(tail))] + tail)[-length:] for length in (3, *LENGTHS)
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(plain: Server, prompts: dict[int, list[int]]) -> dict[int, Reply]:
+    return {length: plain.cold(prompt) for length, prompt in prompts.items()}
+
+
+def test_the_draft_length_is_the_drafters_block(drafted: Server, prompts: dict[int, Any]) -> None:
+    reply = drafted.cold(prompts[512], 200)
+    rounds = len(reply.ids) - 1 - reply.accepted
+    # near the end of the answer fewer are asked for
+    assert (BLOCK - 1) * (rounds - 2) <= reply.drafted <= (BLOCK - 1) * rounds
+
+
+@pytest.mark.parametrize("n_ubatch", [512, 64, 16, 10, 8])
+def test_prompts_of_any_length_against_the_micro_batch(
+    n_ubatch: int,
+    tools: Path,
+    pair: Pair,
+    plain: Server,
+    prompts: dict[int, list[int]],
+    expected: dict[int, Reply],
+    tmp_path: Path,
+) -> None:
+    # the longest once more than needed: with the default, and with one that cuts it often
+    lengths = LENGTHS if n_ubatch in (512, 10) else LENGTHS[:-1]
+    with Server(tools, arguments(pair, "-ub", n_ubatch), tmp_path / "log") as server:
+        for length in lengths:
+            for n in (length, 3):
+                reply = server.complete(prompts[n])
+                check_same(plain, prompts[n], expected[n], reply)
+                assert reply.drafted > 0, n
+
+
+@pytest.fixture(scope="module")
+def questions(plain: Server, heldout: dict[str, list[Any]]) -> list[list[int]]:
+    """Twenty prompts as the chat template renders them: well drafted ones, and free text."""
+    guide = [entry["prompt"] for entry in heldout["guide"]]
+    chosen = guide[:: len(guide) // 10][:10] + heldout["free_text"][:10]
+    assert len(chosen) == 20
+    return [plain.tokens(plain.render(prompt)) for prompt in chosen]
+
+
+def test_greedy_text_is_what_it_is_without_a_drafter(
+    drafted: Server, plain: Server, questions: list[list[int]]
+) -> None:
+    accepted = 0
+    for question in questions:
+        reply = drafted.complete(question, 96)
+        check_same(plain, question, plain.complete(question, 96), reply)
+        accepted += reply.accepted
+    assert accepted > 0
+
+
+def test_two_slots_at_once(
+    tools: Path,
+    pair: Pair,
+    plain: Server,
+    questions: list[list[int]],
+    prompts: dict[int, list[int]],
+    tmp_path: Path,
+) -> None:
+    """One that accepts much beside one that accepts little, so that their states go apart."""
+    much, little = questions[:3], [prompts[length] for length in (17, 511, 513)]
+    wanted = [plain.cold(question, 96) for question in (*much, *little)]
+    log = tmp_path / "log"
+    with Server(tools, arguments(pair, "-np", 2, "--metrics"), log) as server:
+
+        def ask(chosen: list[list[int]]) -> list[Reply]:
+            return [server.cold(question, 96) for question in chosen]
+
+        with ThreadPoolExecutor(2) as pool:
+            got = [reply for part in pool.map(ask, (much, little)) for reply in part]
+        for question, expected, reply in zip((*much, *little), wanted, got, strict=True):
+            check_same(plain, question, expected, reply)
+        assert _metric(server, "n_busy_slots_per_decode") > 1.2
+    assert rate(got[:3]) > 2 * rate(got[3:])
+
+
+def test_two_slots_that_do_not_fit_in_one_micro_batch(
+    tools: Path, pair: Pair, plain: Server, questions: list[list[int]], tmp_path: Path
+) -> None:
+    chosen = questions[:2]
+    with Server(tools, arguments(pair, "-np", 2, "-ub", 18), tmp_path / "log") as server:
+        with ThreadPoolExecutor(2) as pool:
+            got = list(pool.map(lambda question: server.cold(question, 48), chosen))
+        for question, reply in zip(chosen, got, strict=True):
+            check_same(plain, question, plain.cold(question, 48), reply)
+            assert reply.accepted > 0
+
+
+def rate(replies: list[Reply]) -> float:
+    return sum(reply.accepted for reply in replies) / sum(reply.drafted for reply in replies)
+
+
+def _metric(server: Server, name: str) -> float:
+    for line in server.get("/metrics").splitlines():
+        if line.startswith(f"llamacpp:{name} "):
+            return float(line.split()[1])
+    raise AssertionError(f"no metric {name}")
+
+
+def test_second_turn_regenerate_and_edit_equal_a_cold_run(drafted: Server, plain: Server) -> None:
+    told = "My password is walnut-58. Please remember it."
+    said = "I will remember it: your password is walnut-58."
+    ask = "What is my password?"
+    edited = [turn.replace("walnut-58", "lemon-77") for turn in (told, said)]
+    turns = [
+        (told,),
+        (told, said, ask),
+        (told, said, ask),  # regenerate
+        (*edited, ask),
+        ("Count from 3 to 9.",),  # another chat between
+        (told, said, ask),
+    ]
+    reused = 0
+    for chat in turns:
+        prompt = plain.tokens(plain.render(*chat))
+        reply = drafted.complete(prompt, 48)
+        check_same(plain, prompt, plain.cold(prompt, 48), reply)
+        reused += reply.reused
+        if chat[-1] == ask:
+            assert ("lemon-77" if chat[0] == edited[0] else "walnut-58") in reply.text
+    assert reused > 0
+
+
+def test_a_saved_slot_goes_on_where_it_was(
+    drafted: Server, plain: Server, questions: list[list[int]]
+) -> None:
+    """Text and acceptance alike: the drafter's own state is saved too."""
+    question, other = questions[0], questions[2]
+    first = drafted.cold(question, 16)
+    further = [*question, *first.ids]
+    drafted.post("/slots/0?action=save", {"filename": "slot"})
+    drafted.cold(other, 48)
+    unbroken = drafted.cold(further, 64)
+    drafted.cold(other, 48)
+    restored = drafted.post("/slots/0?action=restore", {"filename": "slot"})
+    assert restored["n_restored"] == len(further) - 1
+    reply = drafted.complete(further, 64)
+    assert reply.reused == len(further) - 1
+    check_same(plain, further, plain.cold(further, 64), reply)
+    assert reply.accepted >= 0.8 * unbroken.accepted > 0
+
+
+def test_a_restored_slot_without_the_drafters_state_gives_the_same_text(
+    drafted: Server, plain: Server, questions: list[list[int]]
+) -> None:
+    question, other = questions[0], questions[2]
+    first = drafted.cold(question, 16)
+    further = [*question, *first.ids]
+    drafted.post("/slots/0?action=save", {"filename": "alone"})
+    (drafted.log.parent / "alone.draft").unlink()
+    drafted.cold(other, 48)  # the drafter's cache holds something else, and more of it
+    drafted.post("/slots/0?action=restore", {"filename": "alone"})
+    reply = drafted.complete(further, 64)
+    assert reply.reused == len(further) - 1
+    check_same(plain, further, plain.cold(further, 64), reply)
+
+
+def test_a_server_whose_micro_batch_has_no_room_for_drafts_answers_plainly(
+    tools: Path, pair: Pair, plain: Server, questions: list[list[int]], tmp_path: Path
+) -> None:
+    with Server(tools, arguments(pair, "-ub", 2), tmp_path / "log") as server:
+        reply = server.cold(questions[0], 16)
+        check_same(plain, questions[0], plain.cold(questions[0], 16), reply)
+        assert reply.drafted == 0
+    assert "raise -b and -ub for longer drafts" in (tmp_path / "log").read_text("utf-8", "replace")
