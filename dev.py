@@ -23,6 +23,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
 import tomllib
 from collections.abc import Sequence
@@ -321,6 +322,32 @@ def bench_native(arguments: list[str]) -> int:
     return call([sys.executable, NATIVE / "bench", *arguments])
 
 
+def server_tests(arguments: list[str]) -> int:
+    """llama.cpp's own suite for llama-server, on both trees; its tools in an environment apart."""
+    suite = [NATIVE / "tests" / "server_suite.py", *arguments]
+    if {"-h", "--help"} & set(arguments):
+        return call([sys.executable, *suite])
+    setup(extras=False)
+    source = native("--source") / "vendor" / "llama.cpp"
+    listed = (source / "tools" / "server" / "tests" / "requirements.txt").read_text("utf-8")
+    # the first only downloads models, the second would run tests in parallel on the same port
+    unused = ("wget", "pytest-xdist")
+    requires = [line for line in listed.split() if not line.startswith(unused)]
+    environment = cache_dir() / "server-tests" / digest(sys.version, sys.base_prefix, listed)
+    if not (environment / "ready").is_file():
+        make_venv(environment)
+        pip(environment, "install", "--quiet", "pytest-timeout", *requires)
+        (environment / "ready").touch()
+    with tempfile.TemporaryDirectory() as pair:
+        demo = ROOT / "assets" / "demo"
+        convert = ["--target", demo / "target", "--draft", demo / "draft", "--out", pair]
+        run([python_of(VENV), "-m", "app", "convert", *convert, "--type", "f32"])
+        [target] = Path(pair).glob("target*.gguf")
+        sides = ["--ours", native("--tools"), "--base", native("--tools", "--base")]
+        given = ["--source", source, "--target", target]
+        return call([python_of(environment), *suite[:1], *sides, *given, *arguments])
+
+
 def package() -> int:
     """Wheels of the app and of the engine into dist/."""
     setup(extras=False)
@@ -359,9 +386,15 @@ def main() -> int:
         "unpatched tree against ours (bench native --help)",
     )
 
-    # What follows these three is not ours to read, `dev.py run --help` excepted.
+    add(
+        "server-tests",
+        "llama.cpp's own tests of llama-server on our build and on the unpatched one, and what "
+        "differs; minutes; arguments go to pytest (server-tests unit/test_slot_save.py)",
+    )
+
+    # What follows these four is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
-    ours = 1 if argv[:1] and argv[0] in ("run", "test", "bench") else len(argv)
+    ours = 1 if argv[:1] and argv[0] in ("run", "test", "bench", "server-tests") else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
         ours += 1
     rest = argv[ours:]
@@ -391,6 +424,8 @@ def main() -> int:
                 flags = [f"--{name}" for name in names if vars(args)[name]]
                 print(native(*flags), flush=True)
                 return 0
+            case "server-tests":
+                return server_tests(rest)
             case "package":
                 return package()
             case "bench" if rest[:1] == ["native"]:
