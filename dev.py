@@ -324,9 +324,6 @@ def bench_native(arguments: list[str]) -> int:
 
 def server_tests(arguments: list[str]) -> int:
     """llama.cpp's own suite for llama-server, on both trees; its tools in an environment apart."""
-    suite = [NATIVE / "tests" / "server_suite.py", *arguments]
-    if {"-h", "--help"} & set(arguments):
-        return call([sys.executable, *suite])
     setup(extras=False)
     source = native("--source") / "vendor" / "llama.cpp"
     listed = (source / "tools" / "server" / "tests" / "requirements.txt").read_text("utf-8")
@@ -342,10 +339,11 @@ def server_tests(arguments: list[str]) -> int:
         demo = ROOT / "assets" / "demo"
         convert = ["--target", demo / "target", "--draft", demo / "draft", "--out", pair]
         run([python_of(VENV), "-m", "app", "convert", *convert, "--type", "f32"])
-        [target] = Path(pair).glob("target*.gguf")
+        files = {name: next(Path(pair).glob(f"{name}*.gguf")) for name in ("target", "draft")}
         sides = ["--ours", native("--tools"), "--base", native("--tools", "--base")]
-        given = ["--source", source, "--target", target]
-        return call([python_of(environment), *suite[:1], *sides, *given, *arguments])
+        given = ["--source", source, "--target", files["target"], "--draft", files["draft"]]
+        suite = NATIVE / "tests" / "server_suite.py"
+        return call([python_of(environment), suite, *sides, *given, *arguments])
 
 
 def package() -> int:
@@ -389,7 +387,7 @@ def main() -> int:
     add(
         "server-tests",
         "llama.cpp's own tests of llama-server on our build and on the unpatched one, and what "
-        "differs; minutes; arguments go to pytest (server-tests unit/test_slot_save.py)",
+        "differs; minutes; --dflash: with the drafter; others go to pytest",
     )
 
     # What follows these four is not ours to read, `dev.py run --help` excepted.

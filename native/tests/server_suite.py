@@ -1,11 +1,12 @@
 """llama.cpp's own tests of llama-server, on our build and on the unpatched one, and what differs.
 
-    python3 dev.py server-tests [PYTEST ARGUMENTS]
+    python3 dev.py server-tests [--dflash] [PYTEST ARGUMENTS]
 
 The suite's tiny models live on a hub; here the demo's target stands in for the ones that only
 have to speak, and tests that need another model or a file from the network are skipped. So a
 part of the suite, which looks for certain words in the answers, fails on both sides; what counts
-is the difference. Each side runs in a process of its own, with this file as a pytest plugin.
+is the difference. With `--dflash` each server of the demo drafts with its drafter.
+Each side runs in a process of its own, with this file as a pytest plugin.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def main() -> int:
     parser.add_argument("--base", type=Path, required=True, help="the same, unpatched")
     parser.add_argument("--source", type=Path, required=True, help="folder of llama.cpp's sources")
     parser.add_argument("--target", type=Path, required=True, help="GGUF file of the demo's target")
+    parser.add_argument("--draft", type=Path, help="GGUF file of its drafter")
+    parser.add_argument("--dflash", action="store_true", help="the demo's servers draft with it")
     options, pytest_arguments = parser.parse_known_args()
     outcomes: dict[str, dict[str, str]] = {}
     for side in SIDES:
@@ -62,6 +65,7 @@ def run(tools: Path, options: argparse.Namespace, work: Path, more: list[str]) -
         "PORT": str(free_port()),
         "OMP_WAIT_POLICY": "passive",  # threads that spin make minutes of seconds on a busy machine
         "SUITE_TARGET": str(options.target.resolve()),
+        "SUITE_DRAFT": str(options.draft.resolve()) if options.dflash else "",
         "SUITE_OUTCOMES": str(result),
     }
     command = [sys.executable, "-m", "pytest", "-p", "server_suite", "-p", "no:cacheprovider"]
@@ -95,13 +99,13 @@ def report(outcomes: dict[str, dict[str, str]]) -> int:
 # --- the plugin: loaded by pytest inside the suite's folder ------------------------------------
 
 
-def _stand_in(target: str) -> None:
+def _stand_in(target: str, draft: str) -> None:
     import pytest
     import requests
 
     # the suite imports it to download models
     sys.modules["wget"] = types.ModuleType("wget")
-    import utils
+    import utils  # type: ignore[import-not-found]  # the suite's
 
     def skip(what: str) -> Any:
         pytest.skip(f"needs {what}", allow_module_level=True)
@@ -131,6 +135,8 @@ def _stand_in(target: str) -> None:
         for wanted in (server.model_hf_repo, server.model_url, server.mmproj_url):
             if wanted:
                 skip(str(wanted))
+        if draft and server.model_file == target and not server.model_draft:
+            server.model_draft, server.spec_type = draft, "draft-dflash"
         start(server, *args, **kwargs)
 
     utils.ServerProcess.start = start_offline
@@ -139,17 +145,14 @@ def _stand_in(target: str) -> None:
     get = requests.get
 
     def get_here(url: str, **kwargs: Any) -> Any:
-        return get(url, **kwargs) if urlsplit(url).hostname in _here() else skip(url)
+        here = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+        return get(url, **kwargs) if here else skip(url)
 
-    requests.get = get_here
-
-
-def _here() -> tuple[str, ...]:
-    return ("127.0.0.1", "localhost", "::1")
+    vars(requests)["get"] = get_here
 
 
 if target := os.environ.get("SUITE_TARGET"):
-    _stand_in(target)
+    _stand_in(target, os.environ.get("SUITE_DRAFT", ""))
 _outcomes: dict[str, str] = {}
 
 
