@@ -21,7 +21,8 @@ def dev_py(*args: str) -> subprocess.CompletedProcess[str]:
 
 def test_help_names_every_command() -> None:
     shown = dev_py("--help").stdout
-    assert all(f"\n    {command} " in shown for command in COMMANDS)
+    # a long name stands in a line of its own
+    assert {command for command in COMMANDS if f"\n    {command}" in shown} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
