@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +13,13 @@ import pytest
 
 from app import paths
 from app.engine import Answer, AskParams, Backend, ChatMessage, Decoded, Finished, LoadParams, Role
+from app.engine.native import library_path
 from app.engine.session import Session
 from app.library import Library, Pair
 
+# Where the pair runs. A software renderer has a fortieth of the CPU's speed: tests that know it
+# do less on "gpu".
+BACKEND = Backend(os.environ.get("SLIPSTREAM_TEST_BACKEND", Backend.CPU))
 DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
 
 
@@ -55,9 +61,18 @@ def demo_files() -> Pair:
 
 
 @pytest.fixture(scope="session")
-def demo(demo_files: Pair) -> Iterator[Session]:
+def _named_backend() -> None:
+    """What llama.cpp's programs do by themselves: load the backend that GGML_BACKEND_PATH names."""
+    if named := os.environ.get("GGML_BACKEND_PATH"):
+        ggml = ctypes.CDLL(str(library_path().with_name("libggml.so")))
+        ggml.ggml_backend_load.restype = ctypes.c_void_p
+        assert ggml.ggml_backend_load(named.encode()), f"`{named}` does not load"
+
+
+@pytest.fixture(scope="session")
+def demo(demo_files: Pair, _named_backend: None) -> Iterator[Session]:
     # one thread: the demo is so small that a second one mostly waits
-    params = LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=2048, threads=1)
+    params = LoadParams(demo_files.target, demo_files.draft, BACKEND, n_ctx=2048, threads=1)
     session = Session(params)
     yield session
     session.close()

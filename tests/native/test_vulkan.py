@@ -1,0 +1,75 @@
+"""The Vulkan shaders on Mesa's software renderer: the op, the rewind, and whole answers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.native.conftest import RunProgram
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+def test_the_op_computes_what_the_cpu_does(program: RunProgram, lavapipe: dict[str, str]) -> None:
+    arguments = ("-b", "Vulkan0", "-o", "GATED_DELTA_NET_TRACE")
+    shown = program("test-backend-ops", *arguments, **lavapipe)
+    [passed, of] = re.findall(r"(\d+)/(\d+) tests passed", shown)[0]
+    assert passed == of != "0"
+
+
+def test_every_way_to_run_the_gated_delta_net_agrees(
+    program: RunProgram, lavapipe: dict[str, str]
+) -> None:
+    shown = program("test-gdn-chunked", "--quick", "Vulkan0", **lavapipe)
+    assert "llvmpipe" in shown
+    assert shown.splitlines()[-1] == "all passed"
+
+
+def test_what_was_taken_back_was_never_there(lavapipe: dict[str, str]) -> None:
+    engine_test("test_rewind.py::test_logits_of_every_round_equal_a_cold_run", lavapipe)
+
+
+def test_drafting_changes_no_text(lavapipe: dict[str, str]) -> None:
+    """Without the fused shaders, whose workgroups take a software renderer twice as long; the
+    test above runs with them."""
+    unfused = {"GGML_VK_DISABLE_FUSION": "1"}
+    engine_test("test_lossless.py::test_drafting_changes_no_text", lavapipe | unfused)
+
+
+@pytest.mark.parametrize("lacks", ["driver", "libvulkan", "the library"])
+def test_a_machine_that_lacks_something_has_no_such_device(
+    program: RunProgram, lavapipe: dict[str, str], lacks: str, tmp_path: Path
+) -> None:
+    """C36: the rest works as if the backend were not there."""
+    copy = tmp_path / "libggml-vulkan.so"
+    env = lavapipe | {"GGML_BACKEND_PATH": str(copy)}
+    if lacks != "the library":
+        library = Path(lavapipe["GGML_BACKEND_PATH"]).read_bytes()
+        other = b"libvulkan.so.0" if lacks == "libvulkan" else b"libvulkan.so.1"
+        copy.write_bytes(library.replace(b"libvulkan.so.1", other))
+    if lacks == "driver":
+        env["VK_ICD_FILENAMES"] = env["VK_DRIVER_FILES"] = "/nonexistent"
+    shown = program("llama-bench", "--list-devices", **env)
+    assert "libggml-vulkan" in shown  # it was tried
+    assert shown.rstrip().endswith("(none)")
+
+
+def engine_test(test: str, env: dict[str, str]) -> None:
+    """In a process of its own: a backend once loaded stays for all tests that follow."""
+    command = [sys.executable, "-m", "pytest", "-q", f"tests/engine/{test}"]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **env, "SLIPSTREAM_TEST_BACKEND": "gpu"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "1 passed" in done.stdout
