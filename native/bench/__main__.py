@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 import rewind
+import rounds
 import server_bench
 from rows import progress, table
 
@@ -22,6 +23,7 @@ def main() -> None:
     parser.add_argument("--ours", type=Path, required=True, help="folder of our programs (built)")
     parser.add_argument("--base", type=Path, help="the same of the unpatched tree (built)")
     parser.add_argument("--pair", type=Path, nargs=2, metavar=("TARGET", "DRAFT"), help="GGUF")
+    parser.add_argument("--device", default="CPU", help="of the engine: CPU, CUDA0, Vulkan0 (CPU)")
     parser.add_argument("--threads", type=int, default=2, help="on the CPU (2)")
     parser.add_argument("--passes", type=int, default=100, help="over a layer (100)")
     parser.add_argument("--runs", type=int, default=5, help="requests to each server (5)")
@@ -34,7 +36,8 @@ def main() -> None:
 
     rows = rewind.measure(options)
     if options.pair:
-        rows += server_bench.measure(options)
+        server = server_bench.measure(options)
+        rows += server + rounds.measure(options, server)
     else:
         progress("no --pair: rounds of llama-server are not measured")
     print(json.dumps([row.json() for row in rows], indent=1) if options.json else table(rows))

@@ -34,6 +34,11 @@ class Measured:
     device_mib: float = 0.0
 
 
+def names(length: float) -> tuple[str, str, str]:
+    at = f"mean accepted length {length:g}"
+    return "llama-server, plain", f"llama-server, DFlash, {at}", f"llama-server, a round, {at}"
+
+
 def measure(options: Namespace) -> list[Row]:
     target, draft = options.pair
     plain = ["-m", str(target), "-t", str(options.threads), *options.server]
@@ -44,11 +49,11 @@ def measure(options: Namespace) -> list[Row]:
     speeds, drafted = _medians(without, "tokens_per_s"), _medians(with_draft, "tokens_per_s")
     rounds = _medians(with_draft, "ms_per_round")
     in_tokens = (rounds[0] * speeds[0] / 1000, rounds[1] * speeds[1] / 1000)
-    at = f"mean accepted length {options.length:g}"
+    alone, both, each = names(options.length)
     out = [
-        Row("llama-server, plain", "tokens/s", *speeds, machine()),
-        Row(f"llama-server, DFlash, {at}", "tokens/s", *drafted, machine()),
-        Row(f"llama-server, a round, {at}", "ms", *rounds, machine(), "ratio ≤ 0.4"),
+        Row(alone, "tokens/s", *speeds, machine()),
+        Row(both, "tokens/s", *drafted, machine()),
+        Row(each, "ms", *rounds, machine(), "ratio ≤ 0.4"),
         Row("the same, in plain tokens of that side", "tokens", *in_tokens, machine(), "≤ 1.5"),
     ]
     if gpu():

@@ -1,0 +1,181 @@
+// What a round costs on a device, through slipstream.h, and what that means at a synthetic mean
+// accepted length. Prints one JSON object.
+//
+//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS]
+//
+// A round's graphs have one shape whatever is accepted, so a pair with random weights is timed like
+// a trained one. The governor is the product's own, given the times as they are and acceptance
+// drawn at random: the only place where acceptance is made up.
+
+#include "governor.h"
+#include "slipstream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int k_prompt = 300, k_warm = 5;
+
+slip_error error;
+
+void check(slip_status status) {
+    if (status != SLIP_OK) {
+        std::fprintf(stderr, "%s %s\n", error.message, error.remedy);
+        std::exit(1);
+    }
+}
+
+double now_ms() {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+    return values[values.size() / 2];
+}
+
+void read_prompt(slip_pair * pair, bool drafting, slip_verify verify) {
+    std::vector<int32_t> tokens(k_prompt);
+    for (int i = 0; i < k_prompt; ++i) {
+        tokens[i] = 100 + i;
+    }
+    slip_prompt_options options = {};
+    options.size     = sizeof(options);
+    options.tokens   = tokens.data();
+    options.n_tokens = k_prompt;
+    options.drafting = drafting;
+    options.sampling = { sizeof(slip_sampling), verify, 0.7f, 20, 0.8f, 0.0f, 1 };
+    slip_prompt_result result = {};
+    result.size = sizeof(result);
+    slip_reset(pair);
+    check(slip_prompt(pair, &options, &result, &error));
+}
+
+double round_ms(slip_pair * pair, int n_draft, slip_round_result & result) {
+    result = {};
+    result.size = sizeof(result);
+    const double start = now_ms();
+    check(slip_round(pair, n_draft, /*governed*/ 0, &result, &error));
+    return now_ms() - start;
+}
+
+// Median time of a round; the last one's counters in `result`.
+double time_rounds(slip_pair * pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result) {
+    read_prompt(pair, n_draft > 0, verify);
+    std::vector<double> times;
+    for (int i = 0; i < k_warm + rounds; ++i) {
+        const double ms = round_ms(pair, n_draft, result);
+        if (i >= k_warm) {
+            times.push_back(ms);
+        }
+    }
+    return median(times);
+}
+
+// The chance of each position that gives a mean accepted length over a block: 1 + p + p^2 + ...
+double rate_of(double length, int block) {
+    double low = 0, high = 1;
+    for (int i = 0; i < 60; ++i) {
+        const double p = (low + high) / 2;
+        double sum = 0, reached = 1;
+        for (int k = 0; k < block; ++k, reached *= p) {
+            sum += reached;
+        }
+        (sum < length ? low : high) = p;
+    }
+    return low;
+}
+
+// Tokens a second under the governor at that acceptance, and the mean width it chose.
+double governed(slip_pair * pair, const slip_costs & costs, int block, double rate, int tokens, double & mean_width) {
+    slip_governor governor(block);
+    governor.set_costs(costs);
+    std::mt19937 random(1);
+    read_prompt(pair, true, SLIP_VERIFY_GREEDY);
+    double total = 0;
+    int    done = 0, rounds = 0, widths = 0;
+    while (done < tokens) {
+        const int width = governor.choose(block);
+        slip_round_result result;
+        const double ms = round_ms(pair, width - 1, result);
+        int accepted = 0;
+        while (accepted < width - 1 && std::generate_canonical<double, 32>(random) < rate) {
+            ++accepted;
+        }
+        governor.record(width, accepted, ms);
+        total  += ms;
+        done   += 1 + accepted;
+        widths += width;
+        ++rounds;
+    }
+    mean_width = double(widths) / rounds;
+    return done / total * 1e3;
+}
+
+} // namespace
+
+int main(int argc, char ** argv) {
+    if (argc < 4) {
+        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS]\n");
+        return 2;
+    }
+    const double length = argc > 4 ? std::atof(argv[4]) : 6;
+    const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
+
+    slip_load_options options = {};
+    options.size     = sizeof(options);
+    options.device   = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
+    options.target   = argv[2];
+    options.draft    = argv[3];
+    options.n_ctx    = 4096;
+    options.n_ubatch = 512;
+    slip_pair * pair = nullptr;
+    check(slip_load(&options, &pair, &error));
+    slip_info info = {};
+    info.size = sizeof(info);
+    check(slip_get_info(pair, &info, &error));
+    const int block = info.block;
+
+    slip_costs costs = {};
+    costs.size = sizeof(costs);
+    double start = now_ms();
+    check(slip_measure_costs(pair, &costs, &error));
+    const double measured_in = now_ms() - start;
+
+    // In turns, so that a machine that slows down slows all of them.
+    slip_round_result plain_result, result, sampled, host;
+    std::vector<double> plain, greedy, gpu, cpu;
+    for (int turn = 0; turn < 5; ++turn) {
+        plain.push_back(time_rounds(pair, 0, SLIP_VERIFY_GREEDY, rounds, plain_result));
+        greedy.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_GREEDY, rounds, result));
+        gpu.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_GPU_SAMPLE, rounds, sampled));
+        cpu.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_HOST_SAMPLE, rounds, host));
+    }
+    double width = 0;
+    const double rate    = rate_of(length, block);
+    const double by_rule = governed(pair, costs, block, rate, 400, width);
+
+    std::printf("{\"device\": \"%s\", \"block\": %d, \"length\": %g, \"plain_ms\": %.4f, \"round_ms\": %.4f, \"gpu_sample_ms\": %.4f, "
+                "\"host_sample_ms\": %.4f, \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
+                "\"host_us\": %lld, \"governed_tokens_per_s\": %.3f, \"governed_width\": %.2f, \"costs_ms\": %.0f, \"costs\": {\"plain\": %.3f, "
+                "\"draft\": %.3f, \"draft_one\": %.3f",
+        info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), result.n_syncs, result.n_graphs_run,
+        result.n_graphs_rebuilt, result.bytes_to_host, static_cast<long long>(result.host_us), by_rule, width, measured_in, costs.plain,
+        costs.draft, costs.draft_one);
+    for (int w = 2; w <= block; ++w) {
+        if (costs.verify[w] > 0) {
+            std::printf(", \"verify_%d\": %.3f", w, costs.verify[w]);
+        }
+    }
+    std::printf("}}\n");
+    slip_free(pair);
+    return 0;
+}

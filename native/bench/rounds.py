@@ -1,0 +1,49 @@
+"""Our engine's round, through slipstream.h: the program bench-round. The base is its llama-server."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from argparse import Namespace
+
+import server_bench
+from rows import Row, progress
+
+
+def measure(options: Namespace, server: list[Row]) -> list[Row]:
+    """`server`: the rows of `server_bench`, measured on the same machine before."""
+    target, draft = options.pair
+    command = [options.ours / "bench-round", options.device, target, draft, options.length]
+    progress(" ".join(map(str, command)))
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(done.stdout)
+    progress(done.stdout.strip())
+    base = {row.name: row.base for row in server}
+    plain_base, round_base = (base.get(name) for name in server_bench.names(options.length)[::2])
+    where, at = found["device"], f"mean accepted length {options.length:g}"
+
+    def row(name: str, unit: str, base: float | None, ours: float, wanted: str = "") -> Row:
+        return Row(name, unit, base, ours, where, wanted)
+
+    plain, whole = found["plain_ms"], found["round_ms"]
+    in_plain = round_base * plain_base / 1000 if round_base and plain_base else None
+    gain = options.length / in_plain if in_plain else None
+    return [
+        row("engine, a plain step", "ms", 1000 / plain_base if plain_base else None, plain),
+        row("engine, a round of the whole block", "ms", round_base, whole, "ratio ≤ 0.4"),
+        row("the same, in plain steps of that side", "steps", in_plain, whole / plain, "≤ 1.5"),
+        row(
+            f"tokens/s over plain, {at}", "×", gain, options.length * plain / whole, "≥ 4 on a GPU"
+        ),
+        row(
+            f"the same under the governor, mean width {found['governed_width']:g}",
+            "×",
+            None,
+            found["governed_tokens_per_s"] * plain / 1000,
+            "≥ 1.2 on a CPU",
+        ),
+        row("host waits a round", "", 2, found["syncs"], "1"),
+        row("bytes to the host a round", "", None, found["bytes_to_host"], "≤ 4096"),
+        row("GPU sampling verify over greedy", "×", None, found["gpu_sample_ms"] / whole, "≤ 1.1"),
+        row("host sampling verify over greedy", "×", None, found["host_sample_ms"] / whole),
+    ]
