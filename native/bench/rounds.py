@@ -1,4 +1,4 @@
-"""Our engine's round, through slipstream.h: the program bench-round. The base is its llama-server."""
+"""Our engine's round: the program bench-round, over slipstream.h. The base is its llama-server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
     found = json.loads(done.stdout)
     progress(done.stdout.strip())
     base = {row.name: row.base for row in server}
-    plain_base, round_base = (base.get(name) for name in server_bench.names(options.length)[::2])
+    plain_base, round_base = base[server_bench.PLAIN], base[server_bench.ROUND]
     where, at = found["device"], f"mean accepted length {options.length:g}"
 
     def row(name: str, unit: str, base: float | None, ours: float, wanted: str = "") -> Row:

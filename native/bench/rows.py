@@ -50,12 +50,6 @@ def table(rows: list[Row]) -> str:
 
 
 @cache
-def machine() -> str:
-    """The graphics card if there is one that nvidia-smi knows, otherwise the processor."""
-    return gpu() or processor()
-
-
-@cache
 def gpu() -> str | None:
     names = _nvidia_smi("name")
     return names[0] if names else None

@@ -5,9 +5,10 @@
 //   test-recurrent-rollback MODEL.gguf [DEVICE]     exit code 1 if a check fails
 //
 // Logits are compared with those of a run that only ever decoded the tokens that are left, in a context without
-// rollback. Its batches have other shapes, so sums differ in their order: the limit is LIMIT times the largest logit.
-// On the CPU 6e-7 was seen, and 1e-1 and more from a wrong state. Flash attention is off, it alone gives 7e-4. Where
-// both runs have batches of one shape, on the CPU the logits must have the same bits.
+// rollback. Its batches have other shapes, so sums differ in their order: the limit, of the largest logit, is 1e-5 on
+// the CPU, where 6e-7 was seen, and 5e-3 where products may be of half precision; a wrong state gives 1e-1 and more.
+// Flash attention is off, it alone gives 7e-4. Where both runs have batches of one shape, on the CPU the logits must
+// have the same bits.
 
 #include "ggml-backend.h"
 #include "llama-cpp.h"
@@ -25,14 +26,13 @@
 namespace {
 
 constexpr int    N_SEQS = 4, N_TRACE = 15, BLOCK = 16, N_UBATCH = 64, N_CTX = 2048;
-constexpr double LIMIT  = 1e-5;
 
 using ids  = std::vector<llama_token>;
 using rows = std::vector<std::vector<float>>; // logits by token
 
 llama_model * model;
 int           n_vocab;
-bool          exact;
+bool          exact; // on the CPU
 int           n_failed;
 double        worst_error;
 
@@ -141,7 +141,7 @@ void check_close(const rows & x, const rows & want, const std::string & what) {
         }
     }
     worst_error = std::max(worst_error, diff / largest);
-    check(x.size() == want.size() && diff <= LIMIT * largest,
+    check(x.size() == want.size() && diff <= (exact ? 1e-5 : 5e-3) * largest,
         what + ": logits off by " + std::to_string(diff) + ", the largest is " + std::to_string(largest));
 }
 

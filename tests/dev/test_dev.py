@@ -32,6 +32,12 @@ def test_every_command_explains_itself(command: str) -> None:
     assert f"dev.py {command}" in done.stdout
 
 
+def test_the_bench_of_the_native_part_explains_itself_without_building_anything() -> None:
+    done = dev_py("bench", "native", "--help")
+    assert done.returncode == 0
+    assert "--pair" in done.stdout
+
+
 @pytest.mark.parametrize("args", [[], ["native", "--fast"], ["check", "app"], ["nonsense"]])
 def test_wrong_use_is_status_2(args: list[str]) -> None:
     assert dev_py(*args).returncode == 2
