@@ -35,6 +35,7 @@ from app.errors import ContextFullError, DeviceError
 _PROBE_TEXT = "The quick brown fox jumps over the lazy dog. "
 _PROBE_STEPS = (4, 48)  # at least, at most
 _PROBE_SECONDS = 0.5
+_SAME_SPEED = 1.5  # factor up to which costs measured earlier still hold
 
 
 class Session:
@@ -63,14 +64,16 @@ class Session:
     def measure_costs(self) -> None:
         """Tells the governor what rounds cost here, from an earlier run or measured now.
 
-        Until then every round verifies the whole block.
+        Until then every round verifies the whole block. An earlier run counts only while plain
+        decoding is as fast as it was then: one of the two met a busy machine otherwise.
         """
         if not self.model.has_draft:
             return
         file = paths.cache() / "costs.json"
         name = costs.key(self._params, self.model.device.description)
         known = costs.load(file, name)
-        if known is None:
+        plain_ms = 1000.0 / (self.plain_tokens_per_s or self.measure_plain())
+        if known is None or not 1 / _SAME_SPEED < known.plain / plain_ms < _SAME_SPEED:
             known = self.pair.measure_costs()
             costs.save(file, name, known)
         self.pair.set_costs(known)

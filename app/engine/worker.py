@@ -199,8 +199,8 @@ class Engine:
     def _measure(self, request: int) -> Iterator[Event]:
         assert self._session is not None
         with contextlib.suppress(Cancelled):
-            self._session.measure_costs()
             yield PlainMeasured(request, self._session.measure_plain())
+            self._session.measure_costs()
 
     def _do_unload(self, command: Unload) -> Iterator[Event]:
         self._unload()

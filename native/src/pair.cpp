@@ -8,8 +8,10 @@
 #include "llama.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 namespace {
 
@@ -359,23 +361,23 @@ slip_costs slip_pair::measure_costs() {
     const int64_t start = now_us();
     const auto passed = [](int64_t since) { return (now_us() - since) / 1e3; };
 
-    // The median of some repetitions. The first of them build and warm up graphs, which is nothing to a long pass.
+    // The best of some repetitions: whatever else the machine does only adds. The first of them build and warm up
+    // graphs, which is nothing to a long pass.
     const auto timed = [&](auto && pass) {
-        std::vector<double> times;
+        double best = std::numeric_limits<double>::infinity();
         for (int32_t i = 0, warm = 1; i < warm + 5; ++i) {
             const int64_t before = now_us();
             pass();
             const double ms = passed(before);
             warm = ms < k_short_ms ? 3 : ms < k_long_ms ? 1 : 0;
             if (i >= warm) {
-                times.push_back(ms);
+                best = std::min(best, ms);
             }
-            if (!times.empty() && passed(start) + ms > k_limit_ms) {
+            if (std::isfinite(best) && passed(start) + ms > k_limit_ms) {
                 break;
             }
         }
-        std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-        return static_cast<float>(times[times.size() / 2]);
+        return static_cast<float>(best);
     };
 
     const std::vector<llama_token> tokens(k_probe_tokens, 0);

@@ -1,0 +1,126 @@
+"""What rounds cost, kept between runs; and what the governor makes of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.engine import AskParams, Backend, LoadParams, WidthReason, costs
+from app.engine.native import MAX_BLOCK, Costs
+from app.engine.session import Session
+from app.errors import OptionError
+from app.library import Pair
+
+from .conftest import Asked, ask, chat
+
+QUESTION = chat("Tell me a short story about a cat.")
+
+
+@pytest.fixture(scope="module")
+def own(demo_files: Pair) -> Iterator[Session]:
+    """A pair of its own: what the governor was told stays with it."""
+    params = LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512, threads=1)
+    session = Session(params)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def cold(own: Session) -> Session:
+    own.pair.reset()
+    return own
+
+
+def made_up(plain: float, draft: float, row: float) -> Costs:
+    verify = tuple(plain + row * w if 2 <= w <= 16 else 0.0 for w in range(MAX_BLOCK + 1))
+    return Costs(plain, draft, draft, verify)
+
+
+def test_they_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "cache" / "costs.json"
+    kept = made_up(1, 2, 0.5)
+    costs.save(file, "a", kept)
+    costs.save(file, "b", replace(kept, plain=3.0))
+    assert costs.load(file, "a") == kept
+    assert costs.load(file, "c") is None
+    assert [path.name for path in file.parent.iterdir()] == ["costs.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"a": 1}', '{"a": {"plain": 0, "draft": 1, "draft_one": 1, "verify": [0]}}'],
+)
+def test_what_is_damaged_is_measured_again(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "costs.json"
+    file.write_text(text)
+    assert costs.load(file, "a") is None
+    costs.save(file, "a", made_up(1, 2, 0.5))
+    assert costs.load(file, "a") == made_up(1, 2, 0.5)
+
+
+def test_only_the_last_pairs_are_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "costs.json"
+    for i in range(70):
+        costs.save(file, str(i), made_up(1, 2, 0.5))
+    assert len(json.loads(file.read_text())) == 64
+    assert costs.load(file, "5") is None
+    assert costs.load(file, "69") is not None
+
+
+def test_measuring_is_short_and_whole(cold: Session) -> None:
+    start = time.perf_counter()
+    found = cold.pair.measure_costs()
+    assert time.perf_counter() - start < 2.5
+    assert found.plain > 0
+    assert found.draft > 0
+    assert found.draft_one > 0
+    assert found.verify[16] > 0
+    assert cold.pair.position == 0
+
+
+def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:
+    records = [piece.round for piece in asked.stream if piece.round]
+    return [(record.reason, len(record.drafted) + 1) for record in records]
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("drafts are free", made_up(1.0, 0.1, 0.01)),
+        ("a width pays", made_up(1.0, 0.1, 0.45)),
+        ("nothing pays", made_up(1.0, 100.0, 10.0)),
+    ],
+)
+def test_no_width_changes_the_text(cold: Session, name: str, given: Costs) -> None:
+    plain = ask(cold, QUESTION, AskParams(max_tokens=100, draft=False)).answer
+    cold.pair.set_costs(given)
+    governed = ask(cold, QUESTION, AskParams(max_tokens=100))
+    assert governed.answer.token_ids == plain.token_ids
+    told = reasons(governed)
+    if name == "drafts are free":
+        assert (WidthReason.WHOLE, 16) in told
+    if name == "nothing pays":
+        assert set(told) == {(WidthReason.PLAIN, 1)}
+    fixed = ask(cold, QUESTION, AskParams(max_tokens=100, block=8))
+    assert {reason for reason, _ in reasons(fixed)} == {WidthReason.FIXED}
+    assert fixed.answer.token_ids == plain.token_ids
+
+
+def test_costs_must_be_positive(cold: Session) -> None:
+    with pytest.raises(OptionError):
+        cold.pair.set_costs(made_up(0.0, 1.0, 1.0))
+
+
+def test_a_round_waits_once_and_keeps_its_graphs(cold: Session) -> None:
+    """Greedy, the whole block: from the second round on nothing is built, 31 tokens come back."""
+    cold.pair.prompt(cold.prompt_tokens(QUESTION, think=False))
+    rounds = [cold.pair.round(15) for _ in range(12)]
+    assert {native.syncs for native in rounds} == {1}
+    assert {native.graphs_run for native in rounds} == {2}
+    assert all(native.graphs_rebuilt == 0 for native in rounds[1:])
+    assert {native.bytes_to_host for native in rounds} == {4 * (15 + 16)}
