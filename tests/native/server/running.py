@@ -46,6 +46,7 @@ class Server:
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
+    answered: int = 0  # completions so far
 
     def __enter__(self) -> Server:
         with socket.socket() as free:
@@ -132,6 +133,7 @@ class Server:
             "return_tokens": True,
         }
         body = self.post("/completion", asked | more)
+        self.answered += 1
         timings = body["timings"]
         return Reply(
             text=body["content"],

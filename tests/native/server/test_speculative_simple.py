@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,13 @@ from tests.native.server.running import Server
 N = 64
 
 
-def run(tools: Path, pair: Pair, prompt: str, *more: object) -> tuple[str, str]:
+def run(
+    tools: Path,
+    pair: Pair,
+    prompt: str,
+    *more: object,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[str, str]:
     """(what it wrote behind the prompt, its log). Fails if the program does."""
     command = [tools / "llama-speculative-simple", "-m", pair.target, "-md", pair.draft]
     command += ["--spec-type", "draft-dflash", "-c", 1024, "-n", N, "-t", 1, "--temp", 0]
@@ -26,6 +34,7 @@ def run(tools: Path, pair: Pair, prompt: str, *more: object) -> tuple[str, str]:
         text=True,
         check=False,
         encoding="utf-8",
+        env={**os.environ, **(environment or {})},
     )
     assert done.returncode == 0, f"status {done.returncode}:\n{(done.stdout + done.stderr)[-3000:]}"
     return done.stdout, done.stderr
