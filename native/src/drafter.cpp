@@ -98,6 +98,11 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     take_counts();
 }
 
+// Features of the last round may still be on their way into memory that goes now.
+slip_drafter::~slip_drafter() {
+    ggml_backend_synchronize(backend_);
+}
+
 void slip_drafter::load_weights(const llama_model * draft, const llama_model * target) {
     fc_       = weight(draft, "fc.weight");
     fc_norm_  = weight(draft, "enc.output_norm.weight");

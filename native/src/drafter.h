@@ -49,6 +49,7 @@ public:
     // Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
     slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
         llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact);
+    ~slip_drafter();
 
     // Positions whose features are fed or queued; the next block stands behind them.
     int32_t position() const { return n_fed_ + n_queued_; }
