@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import tempfile
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_type_hints
 
 from app.errors import OptionError, OutputError
+from app.files import replace_text
 
 VERSION: Final = 1
 
@@ -89,8 +88,7 @@ def save(path: Path, settings: Settings) -> None:
     lines = [f"{f.name} = {_toml(getattr(settings, f.name))}" for f in fields(settings)]
     text = "".join(f"{line}\n" for line in lines if not line.endswith(" = "))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
+        replace_text(path, text)
     except OSError as error:
         raise OutputError(
             f"The settings cannot be saved to `{path}`: {error.strerror}.",
@@ -151,17 +149,3 @@ def _set_aside(path: Path, error: ValueError) -> None:
 def _toml(value: str | bool | int | float | None) -> str:
     # JSON's strings, numbers and booleans are TOML's too, but for the letter DEL.
     return "" if value is None else json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

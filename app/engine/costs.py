@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from app.engine.native import ABI, Costs, library_path
 from app.engine.params import LoadParams
+from app.files import replace_text
 
 _MOST: Final = 64  # pairs that are remembered
 
@@ -49,13 +50,7 @@ def save(path: Path, name: str, costs: Costs) -> None:
             kept = _read(path)
         kept.pop(name, None)
         kept[name] = dataclasses.asdict(costs)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            part.write_text(json.dumps(dict(list(kept.items())[-_MOST:])), encoding="utf-8")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        replace_text(path, json.dumps(dict(list(kept.items())[-_MOST:])))
 
 
 def _read(path: Path) -> dict[str, Any]:

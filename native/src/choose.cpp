@@ -1,6 +1,7 @@
 #include "choose.h"
 
 #include "device_sampler.h"
+#include "devices.h"
 #include "failure.h"
 #include "sampler.h"
 
@@ -27,12 +28,7 @@ static void choose_on(ggml_backend_dev_t device, const slip_sampling & sampling,
     ggml_cgraph * graph = ggml_new_graph(ctx.get());
     ggml_build_forward_expand(graph, out);
 
-    for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
-        if (!ggml_backend_supports_op(backend.get(), ggml_graph_node(graph, i))) {
-            throw slip_failure(SLIP_ERROR_DEVICE, std::string(ggml_backend_name(backend.get())) + " cannot sample: it lacks " +
-                ggml_op_desc(ggml_graph_node(graph, i)) + ".", "Sample on the host.");
-        }
-    }
+    slip_device_check(backend.get(), graph, "sample", "Sample on the host.");
     if (!ggml_gallocr_alloc_graph(memory.get(), graph)) {
         throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the logits.");
     }
@@ -52,7 +48,7 @@ void slip_choose_rows(ggml_backend_dev_t device, const slip_sampling & sampling,
         throw slip_failure(SLIP_ERROR_OPTION, "There are no logits.");
     }
     slip_sampler sampler(sampling);
-    if (sampling.verify == SLIP_VERIFY_GPU_SAMPLE && sampler.on_device() && sampling.temperature > 0) {
+    if (sampling.verify == SLIP_VERIFY_GPU_SAMPLE && sampling.temperature > 0) {
         choose_on(device, sampling, logits, n_vocab, n_rows, first_position, tokens);
         return;
     }

@@ -46,3 +46,13 @@ slip_device slip_device_describe(ggml_backend_dev_t device) {
     out.memory_total = total;
     return out;
 }
+
+void slip_device_check(ggml_backend_t backend, ggml_cgraph * graph, const char * what, const char * remedy) {
+    for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+        const ggml_tensor * node = ggml_graph_node(graph, i);
+        if (!ggml_backend_supports_op(backend, node)) {
+            throw slip_failure(SLIP_ERROR_DEVICE,
+                std::string(ggml_backend_name(backend)) + " cannot " + what + ": it lacks " + ggml_op_desc(node) + ".", remedy);
+        }
+    }
+}

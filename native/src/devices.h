@@ -15,3 +15,6 @@ std::vector<ggml_backend_dev_t> slip_devices();
 ggml_backend_dev_t slip_device_find(const char * name);
 
 slip_device slip_device_describe(ggml_backend_dev_t device);
+
+// Throws SLIP_ERROR_DEVICE, naming the operation, if the backend lacks one that the graph needs to do `what`.
+void slip_device_check(ggml_backend_t backend, ggml_cgraph * graph, const char * what, const char * remedy);

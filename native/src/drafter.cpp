@@ -1,5 +1,6 @@
 #include "drafter.h"
 
+#include "devices.h"
 #include "failure.h"
 
 #include "ggml-alloc.h"
@@ -287,14 +288,7 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
         ggml_build_forward_expand(g.nodes, g.result);
     }
 
-    for (int i = 0; i < ggml_graph_n_nodes(g.nodes); ++i) {
-        const ggml_tensor * node = ggml_graph_node(g.nodes, i);
-        if (!ggml_backend_supports_op(backend_, node)) {
-            throw slip_failure(SLIP_ERROR_DEVICE,
-                std::string(ggml_backend_name(backend_)) + " cannot run the drafter: it lacks " + ggml_op_desc(node) + ".",
-                "Choose another device, or decode without the drafter.");
-        }
-    }
+    slip_device_check(backend_, g.nodes, "run the drafter", "Choose another device, or decode without the drafter.");
     if (!g.memory) {
         g.memory.reset(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend_)));
     }
@@ -339,43 +333,39 @@ bool slip_drafter::rewind(int32_t position) {
 
 // --- work --------------------------------------------------------------------
 
-// Features of rows of the target's last pass into rows `at`... of `to`, which has `stride` rows a tap.
-void slip_drafter::copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at, int32_t stride) {
+// Features of rows of the target's last pass into rows `at`... of each tap of `to`.
+void slip_drafter::copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at) {
     for (size_t k = 0; k < shape_.taps.size(); ++k) {
         ggml_tensor * tap = llama_get_layer_inp_tensor(target_ctx_, shape_.taps[k]);
         ggml_tensor from = rows_of(tap, first_row, n_rows);
-        ggml_tensor into = rows_of(to, int64_t(k) * stride + at, n_rows);
+        ggml_tensor into = rows_of(to, int64_t(k) * to->ne[1] + at, n_rows);
         ggml_backend_tensor_copy_async(llama_get_tensor_backend(target_ctx_, tap), backend_, &from, &into);
     }
 }
 
 void slip_drafter::queue(int32_t n_rows) {
     if (n_queued_ + n_rows > shape_.block && n_queued_ > 0) {
-        run_feed(n_queued_);
+        feed(feed_, n_queued_);
+        n_queued_ = 0;
     }
-    int32_t done = 0;
-    if (n_rows > shape_.block) {
-        for (; done < n_rows; done += k_wide) {
-            const int32_t n = std::min(k_wide, n_rows - done);
-            copy_features(done, n, features_wide_, 0, k_wide);
-            n_queued_ = n;
-            run_feed(k_wide);
-        }
+    if (n_rows <= shape_.block) {
+        copy_features(0, n_rows, features_, n_queued_);
+        n_queued_ += n_rows;
         return;
     }
-    copy_features(0, n_rows, features_, n_queued_, shape_.block);
-    n_queued_ += n_rows;
+    for (int32_t done = 0; done < n_rows; done += k_wide) {
+        const int32_t n = std::min(k_wide, n_rows - done);
+        copy_features(done, n, features_wide_, 0);
+        feed(feed_wide_, n);
+    }
 }
 
-// Feeds what is queued, without a block behind it.
-void slip_drafter::run_feed(int32_t n_rows) {
-    const bool wide = n_rows > shape_.block;
-    const graph & g = wide ? feed_wide_ : feed_;
-    fill_rows(n_queued_, g.n_rows);
+// Feeds `n_rows` of the features that `g` reads, without a block behind them.
+void slip_drafter::feed(const graph & g, int32_t n_rows) {
+    fill_rows(n_rows, g.n_rows);
     launch(g, offset_of(in_.block_pos));
-    n_fed_   += n_queued_;
-    n_queued_ = 0;
-    high_     = std::max(high_, n_fed_);
+    n_fed_ += n_rows;
+    high_   = std::max(high_, n_fed_);
     // The staged inputs and the features may be written again at once.
     ++counts_.waited;
     ggml_backend_synchronize(backend_);
@@ -461,10 +451,12 @@ void slip_drafter::launch(const graph & g, size_t input_bytes) {
     ggml_backend_tensor_set_async(backend_, &all, ggml_backend_buffer_get_base(staging_.get()), 0, input_bytes);
     ++counts_.launched;
     const ggml_status status = ggml_backend_graph_compute_async(backend_, g.nodes);
+    if (status == GGML_STATUS_ABORTED) {
+        throw slip_failure(SLIP_CANCELLED, "Cancelled.");
+    }
     if (status != GGML_STATUS_SUCCESS) {
-        throw slip_failure(status == GGML_STATUS_ABORTED ? SLIP_CANCELLED : SLIP_ERROR_DEVICE,
-            status == GGML_STATUS_ABORTED ? "Cancelled." : "The drafter failed with status " + std::to_string(status) + ".",
-            status == GGML_STATUS_ABORTED ? "" : "Try again with a smaller context, or on the CPU.");
+        throw slip_failure(SLIP_ERROR_DEVICE, "The drafter failed with status " + std::to_string(status) + ".",
+            "Try again with a smaller context, or on the CPU.");
     }
 }
 

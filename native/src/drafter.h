@@ -114,8 +114,8 @@ private:
     ggml_tensor * attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g);
     ggml_tensor * norm(ggml_context * ctx, ggml_tensor * x, ggml_tensor * weight) const;
 
-    void copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at, int32_t stride);
-    void run_feed(int32_t n_rows);
+    void copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at);
+    void feed(const graph & g, int32_t n_rows);
     void run_block(const graph & g, llama_token anchor);
     void fill_rows(int32_t n_rows, int32_t capacity);
     void fill_block(const graph & g, llama_token anchor);

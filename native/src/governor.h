@@ -36,8 +36,10 @@ public:
     // A new answer: what is known of the text is forgotten by half, the costs stay.
     void begin_answer();
 
-private:
+    // What a round of `width` takes by the costs it was given, in milliseconds.
     double base_cost(int32_t width) const;
+
+private:
     double cost(int32_t width) const;
     double expected_tokens(int32_t width) const;
     double lost() const;

@@ -67,23 +67,12 @@ int accepted_of(int width, double rate, std::mt19937 & random) {
 std::vector<double> decode(const device & d, const text & t, int width, std::mt19937 random) {
     slip_governor governor(k_block);
     governor.set_costs(d.costs);
-    std::vector<float> verify(k_block + 1, 0);
-    for (int w = 2, last = 1; w <= k_block; ++w) { // as the governor fills the gaps
-        if (d.costs.verify[w] > 0) {
-            const float from = last == 1 ? d.costs.plain : d.costs.verify[last];
-            for (int i = last + 1; i <= w; ++i) {
-                verify[i] = from + (d.costs.verify[w] - from) * float(i - last) / float(w - last);
-            }
-            last = w;
-        }
-    }
     std::vector<double> times;
     while (times.size() < k_tokens) {
         const int    w     = width ? width : governor.choose(k_block);
         const int    n     = accepted_of(w, t.rate(int(times.size())), random);
         const double noise = 0.95 + 0.1 * std::generate_canonical<double, 32>(random);
-        const double draft = d.costs.draft_one + (d.costs.draft - d.costs.draft_one) * (w - 2) / (k_block - 2);
-        const double ms    = noise * (w > 1 ? draft + verify[w] : d.costs.plain);
+        const double ms    = noise * governor.base_cost(w);
         governor.record(w, n, ms);
         times.insert(times.end(), n + 1, ms / (n + 1));
     }

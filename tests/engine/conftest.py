@@ -69,13 +69,16 @@ def _named_backend() -> None:
         assert ggml.ggml_backend_load(named.encode()), f"`{named}` does not load"
 
 
-@pytest.fixture(scope="session")
-def demo(demo_files: Pair, _named_backend: None) -> Iterator[Session]:
+def opened(files: Pair, backend: Backend, n_ctx: int) -> Iterator[Session]:
     # one thread: the demo is so small that a second one mostly waits
-    params = LoadParams(demo_files.target, demo_files.draft, BACKEND, n_ctx=2048, threads=1)
-    session = Session(params)
+    session = Session(LoadParams(files.target, files.draft, backend, n_ctx=n_ctx, threads=1))
     yield session
     session.close()
+
+
+@pytest.fixture(scope="session")
+def demo(demo_files: Pair, _named_backend: None) -> Iterator[Session]:
+    yield from opened(demo_files, BACKEND, n_ctx=2048)
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import AskParams, Backend, LoadParams, WidthReason, costs
+from app.engine import AskParams, Backend, WidthReason, costs
 from app.engine.native import MAX_BLOCK, Costs
 from app.engine.session import Session
 from app.errors import OptionError
 from app.library import Pair
 
-from .conftest import Asked, ask, chat
+from .conftest import Asked, ask, chat, opened
 
 QUESTION = chat("Tell me a short story about a cat.")
 
@@ -24,10 +24,7 @@ QUESTION = chat("Tell me a short story about a cat.")
 @pytest.fixture(scope="module")
 def own(demo_files: Pair) -> Iterator[Session]:
     """A pair of its own: what the governor was told stays with it."""
-    params = LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512, threads=1)
-    session = Session(params)
-    yield session
-    session.close()
+    yield from opened(demo_files, Backend.CPU, n_ctx=512)
 
 
 @pytest.fixture

@@ -158,14 +158,18 @@ def test_second_turn_regenerate_and_edit_equal_a_cold_run(drafted: Server, plain
     assert reused > 0
 
 
+def saved(drafted: Server, questions: list[list[int]], filename: str) -> list[int]:
+    """The tokens of a question and 16 of its answer, after which the slot was saved."""
+    first = drafted.cold(questions[0], 16)
+    drafted.post("/slots/0?action=save", {"filename": filename})
+    return [*questions[0], *first.ids]
+
+
 def test_a_saved_slot_goes_on_where_it_was(
     drafted: Server, plain: Server, questions: list[list[int]]
 ) -> None:
     """Text and acceptance alike: the drafter's own state is saved too."""
-    question, other = questions[0], questions[2]
-    first = drafted.cold(question, 16)
-    further = [*question, *first.ids]
-    drafted.post("/slots/0?action=save", {"filename": "slot"})
+    further, other = saved(drafted, questions, "slot"), questions[2]
     drafted.cold(other, 48)
     unbroken = drafted.cold(further, 64)
     drafted.cold(other, 48)
@@ -180,10 +184,7 @@ def test_a_saved_slot_goes_on_where_it_was(
 def test_a_restored_slot_without_the_drafters_state_gives_the_same_text(
     drafted: Server, plain: Server, questions: list[list[int]]
 ) -> None:
-    question, other = questions[0], questions[2]
-    first = drafted.cold(question, 16)
-    further = [*question, *first.ids]
-    drafted.post("/slots/0?action=save", {"filename": "alone"})
+    further, other = saved(drafted, questions, "alone"), questions[2]
     (drafted.log.parent / "alone.draft").unlink()
     drafted.cold(other, 48)  # the drafter's cache holds something else, and more of it
     drafted.post("/slots/0?action=restore", {"filename": "alone"})
