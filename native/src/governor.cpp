@@ -135,4 +135,5 @@ void slip_governor::begin_answer() {
         tries_[i] /= 2;
         hits_[i]  /= 2;
     }
+    moments_.clear();
 }

@@ -5,7 +5,7 @@
 //     E(w) = 1 + sum over k < w of a_1 a_2 ... a_k.
 // The governor takes the w with the most tokens a second, a plain step included. What it does not
 // know it must try, and a text may turn at any moment: so it never risks more than 2.25 % of any 200
-// tokens' plain time, counted exactly, and 1 % where nothing is expected to pay. Where a draft is
+// tokens' plain time in an answer, counted exactly, and 1 % where nothing is expected to pay. Where a draft is
 // dear (three plain steps and more on a CPU) this caution costs speed on texts of middling acceptance:
 // after a round that fails it must wait until others have gained.
 
@@ -33,7 +33,8 @@ public:
     // What a round did: `accepted` of `width` - 1 drafted tokens, in `ms` milliseconds.
     void record(int32_t width, int32_t accepted, double ms);
 
-    // A new answer: what is known of the text is forgotten by half, the costs stay.
+    // A new answer: what is known of the text is forgotten by half, and what the last one lost is no debt
+    // of this one, or a short answer that drafted badly would switch drafting off for those behind it.
     void begin_answer();
 
     // What a round of `width` takes by the costs it was given, in milliseconds.
