@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,7 @@ class Server:
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
     answered: int = 0  # completions so far
+    _counting: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Server:
         with socket.socket() as free:
@@ -133,7 +135,8 @@ class Server:
             "return_tokens": True,
         }
         body = self.post("/completion", asked | more)
-        self.answered += 1
+        with self._counting:
+            self.answered += 1
         timings = body["timings"]
         return Reply(
             text=body["content"],
