@@ -14,8 +14,9 @@
  *     from any thread at any time between slip_load and slip_free.
  *   - After SLIP_CANCELLED the pair is valid: it holds the tokens that
  *     slip_position counts, and the next slip_prompt continues from there.
- *   - After any other failure of slip_prompt or slip_round the pair holds no tokens;
- *     it stays loaded and the next slip_prompt starts from nothing.
+ *   - SLIP_ERROR_OPTION and SLIP_ERROR_CONTEXT refuse a call before it does anything: the
+ *     pair is as it was. After any other failure it holds no tokens; it stays loaded and
+ *     the next slip_prompt starts from nothing.
  *
  * Words: a round is one draft and one verify. The anchor is the last token of the
  * answer so far; the target has not seen it yet. A round drafts tokens behind the

@@ -38,6 +38,15 @@ template <typename F> slip_status guarded(slip_error * error, F && body) {
     }
 }
 
+// What fails in the middle of a pass leaves the pair anywhere: it starts from nothing.
+template <typename F> slip_status decoding(slip_pair * pair, slip_error * error, F && body) {
+    const slip_status status = guarded(error, body);
+    if (status == SLIP_ERROR_DEVICE || status == SLIP_ERROR_MEMORY || status == SLIP_ERROR_INTERNAL) {
+        guarded(nullptr, [&] { pair->reset(); });
+    }
+    return status;
+}
+
 template <typename T> void check_size(const T & value, const char * name) {
     if (value.size != sizeof(T)) {
         throw slip_failure(SLIP_ERROR_OPTION, std::string("`") + name + "` has a size of another version of this library.");
@@ -125,7 +134,7 @@ int32_t slip_is_end(const slip_pair * pair, int32_t token) {
 }
 
 slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, slip_prompt_result * result, slip_error * error) {
-    return guarded(error, [&] {
+    return decoding(pair, error, [&] {
         check_size(*options, "options");
         check_size(options->sampling, "sampling");
         check_size(*result, "result");
@@ -134,14 +143,14 @@ slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, s
 }
 
 slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, slip_round_result * result, slip_error * error) {
-    return guarded(error, [&] {
+    return decoding(pair, error, [&] {
         check_size(*result, "result");
         *result = governed ? pair->governed_round(n_draft) : pair->round(n_draft, nullptr);
     });
 }
 
 slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error) {
-    return guarded(error, [&] {
+    return decoding(pair, error, [&] {
         check_size(*costs, "costs");
         *costs = pair->measure_costs();
     });
@@ -155,7 +164,7 @@ slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_erro
 }
 
 slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error) {
-    return guarded(error, [&] {
+    return decoding(pair, error, [&] {
         check_size(*result, "result");
         *result = pair->round(n_draft, draft);
     });
@@ -174,7 +183,7 @@ void slip_cancel(slip_pair * pair, int32_t cancelled) {
 }
 
 slip_status slip_eval(slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t n_rows, float * logits, slip_error * error) {
-    return guarded(error, [&] { pair->eval(tokens, n_tokens, n_rows, logits); });
+    return decoding(pair, error, [&] { pair->eval(tokens, n_tokens, n_rows, logits); });
 }
 
 slip_status slip_last_logits(slip_pair * pair, int32_t row, float * logits, slip_error * error) {
@@ -183,7 +192,7 @@ slip_status slip_last_logits(slip_pair * pair, int32_t row, float * logits, slip
 
 slip_status slip_eval_draft(
         slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t anchor, float * features, float * hidden, slip_error * error) {
-    return guarded(error, [&] { pair->eval_draft(tokens, n_tokens, anchor, features, hidden); });
+    return decoding(pair, error, [&] { pair->eval_draft(tokens, n_tokens, anchor, features, hidden); });
 }
 
 slip_status slip_choose(const char * device, const slip_sampling * sampling, const float * logits, int32_t n_vocab, int32_t n_rows,

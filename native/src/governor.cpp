@@ -115,12 +115,12 @@ void slip_governor::record(int32_t width, int32_t accepted, double ms) {
         tries_[i] += 1;
         hits_[i]  += i <= accepted;
     }
-    const double base = base_cost(width);
     // One hiccup of the machine is no news.
-    const double ratio = std::clamp(ms / base, 0.5, 2.0);
+    const double ratio = std::clamp(ms / base_cost(width), 0.5, 2.0);
+    const double news  = ratio / drift_[width] - 1;
     for (int32_t w = 1; w <= block_; ++w) {
         const double weight = w == width ? k_drift : k_drift / 4; // a context that grows makes all dearer
-        drift_[w] += weight * (ratio / drift_[width] - 1) * drift_[w];
+        drift_[w] *= 1 + weight * news;
     }
     moments_.push_back({ tokens_, balance_ });
     tokens_  += 1 + accepted;

@@ -81,9 +81,8 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
     counts_.rebuilt += llama_perf_context(ctx).n_reused == reused;
     ++counts_.launched;
     if (status != 0) {
-        // A pass that stopped half-way leaves the recurrent state anywhere: start from nothing.
-        reset();
         if (status == 2 && cancelled_) {
+            reset(); // a pass that stopped half-way leaves the recurrent state anywhere
             throw slip_failure(SLIP_CANCELLED, "Cancelled.");
         }
         throw slip_failure(SLIP_ERROR_DEVICE,
@@ -300,7 +299,6 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
 
     const int32_t n_held = n_before + 1 + accepted;
     if (n_held < position() && !llama_memory_seq_rm(llama_get_memory(models_.ctx_target.get()), k_seq, n_held, -1)) {
-        reset();
         throw slip_failure(SLIP_ERROR_INTERNAL, "The recurrent state could not be taken back.");
     }
     held_.resize(n_before);

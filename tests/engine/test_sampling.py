@@ -82,6 +82,14 @@ def test_no_temperature_is_greedy(verify: Verify, temperature: float) -> None:
     assert np.array_equal(choose(rows, verify, sampling, seed=5), rows.argmax(axis=1))
 
 
+@pytest.mark.parametrize("n_vocab", [1, 15, 255, 256, 257, 511, 5000])
+def test_greedy_takes_the_first_of_equals(n_vocab: int) -> None:
+    rows = np.random.default_rng(n_vocab).integers(-9, 3, (200, n_vocab)).astype(np.float32)
+    rows[::3][rows[::3] < 0] = -np.inf
+    rows[:, 0] = np.maximum(rows[:, 0], -9)
+    assert np.array_equal(choose(rows, Verify.GREEDY, Sampling(), seed=0), rows.argmax(axis=1))
+
+
 @DEVICE
 def test_extreme_logits_give_a_token(verify: Verify) -> None:
     rows = np.full((64, 50), -1e30, dtype=np.float32)

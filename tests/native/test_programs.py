@@ -34,6 +34,14 @@ def test_the_op_computes_the_same_on_its_own(program: RunProgram) -> None:
     assert all(passed == of != "0" for passed, of in counts)
 
 
+def test_products_with_k_quants_do_not_depend_on_the_rows_beside(program: RunProgram) -> None:
+    shown = program("test-kquants")
+    assert shown.splitlines()[-1].endswith("all passed")
+    ours = re.search(r"CPU_KQUANTS", shown)
+    if not ours:
+        pytest.skip("this processor has neither AVX2 nor VNNI")
+
+
 def test_other_architectures_are_as_before(program: RunProgram) -> None:
     shown = program("test-llama-archs")
     assert re.search(r"qwen35\|.*OK", shown)

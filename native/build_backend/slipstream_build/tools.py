@@ -17,7 +17,13 @@ PROGRAMS = (
     "test-backend-ops",
     "test-llama-archs",
 )
-OURS = ("bench-rewind", "bench-round", "test-gdn-chunked", "test-recurrent-rollback")
+OURS = (
+    "bench-rewind",
+    "bench-round",
+    "test-gdn-chunked",
+    "test-kquants",
+    "test-recurrent-rollback",
+)
 LIBRARIES = ("*.so", "*.so.*", "*.dylib", "*.dll")
 KEPT = 4  # 20 MB each
 
