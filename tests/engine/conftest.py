@@ -17,9 +17,10 @@ from app.engine.native import library_path
 from app.engine.session import Session
 from app.library import Library, Pair
 
-# Where the pair runs. A software renderer has a fortieth of the CPU's speed: tests that know it
-# do less on "gpu".
+# Where the pair runs. A software renderer has a fortieth of the CPU's speed: the longest tests do
+# less on "gpu", unless they are asked for whole.
 BACKEND = Backend(os.environ.get("SLIPSTREAM_TEST_BACKEND", Backend.CPU))
+WHOLE = BACKEND is Backend.CPU or bool(os.environ.get("SLIPSTREAM_TEST_WHOLE"))
 DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
 
 

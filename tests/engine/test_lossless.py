@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app.engine import AskParams, Backend
+from app.engine import AskParams
 from app.engine.session import Session
 
-from .conftest import BACKEND, ask, chat
+from .conftest import WHOLE, ask, chat
 
-GUIDE, FREE, TOKENS = (20, 10, 256) if BACKEND is Backend.CPU else (3, 0, 48)
+GUIDE, FREE, TOKENS = (20, 10, 256) if WHOLE else (3, 0, 48)
 WIDTH = 15
 
 

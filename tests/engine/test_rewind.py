@@ -12,14 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from app.engine import Backend
 from app.engine.session import Session
 
-from .conftest import BACKEND, chat
+from .conftest import WHOLE, chat
 
 WIDTH = 15
 # rounds, and tokens of prompt and answer that the script walks through
-ROUNDS, LENGTH = (500, 1900) if BACKEND is Backend.CPU else (64, 160)
+ROUNDS, LENGTH = (500, 1900) if WHOLE else (64, 160)
 
 # Plain steps and verify passes add up in another order, and the KV cache is F16.
 ROUNDING = 5e-3

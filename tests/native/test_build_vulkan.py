@@ -59,3 +59,25 @@ def test_without_network_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch, tmp_p
     serve(monkeypatch, tmp_path, OSError("no route to host"))
     with pytest.raises(UnavailableError, match="no route to host"):
         vulkan._headers()
+
+
+def test_a_build_folder_serves_every_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """CMake refuses a build folder whose sources have moved: none of them lies in the clone."""
+    seen: list[str] = []
+
+    def cmake(*args: object) -> None:
+        seen.extend(map(str, args))
+        if "--build" in args:
+            library = Path(str(args[1])) / "bin" / vulkan.LIBRARY
+            library.parent.mkdir(parents=True)
+            library.write_bytes(b"")
+
+    monkeypatch.setenv("SLIPSTREAM_CACHE", str(tmp_path))
+    monkeypatch.setattr(vulkan.toolchain, "cmake", cmake)
+    monkeypatch.setattr(vulkan.toolchain, "describe", lambda: "chain")
+    monkeypatch.setattr(vulkan.tree, "prepare", lambda upstream: upstream.home / "source")
+    monkeypatch.setattr(vulkan, "_headers", lambda: tmp_path / "headers")
+    monkeypatch.setattr(vulkan, "_key", lambda: "key")
+    assert vulkan.build().is_file()
+    assert "-S" in seen
+    assert not any(str(vulkan.NATIVE) in arg for arg in seen)

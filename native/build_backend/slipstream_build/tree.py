@@ -38,11 +38,16 @@ def program_sources() -> Iterator[tuple[str, Path]]:
                 yield f"{LIBRARY}/{folder}/{file.name}", file
 
 
+def vulkan_source() -> tuple[str, Path]:
+    """The same of the project that compiles the Vulkan backend alone."""
+    return f"{LIBRARY}/vulkan/CMakeLists.txt", NATIVE / "cmake" / "vulkan" / "CMakeLists.txt"
+
+
 def prepare(upstream: Upstream) -> Path:
     """Bring the patched tree up to date and return it (it holds `vendor/llama.cpp`)."""
     pristine = unpack(upstream)
     overlay = patches.apply(patches.series(NATIVE / "patches"), pristine)
-    for sources in (library_sources(), program_sources()):
+    for sources in (library_sources(), program_sources(), [vulkan_source()]):
         overlay |= {inside: file.read_bytes() for inside, file in sources}
     init = "llama_cpp/__init__.py"
     text = overlay.get(init) or (pristine / init).read_bytes()

@@ -40,19 +40,21 @@ def build() -> Path:
         if library.is_file():
             library.parent.touch()
             return library
-        source = NATIVE / "cmake" / "vulkan"
         started = time.monotonic()
-        built = upstream.home / f"vulkan-{wheel.short_key(toolchain.describe())}"
-        ggml = tree.prepare(upstream) / "vendor" / "llama.cpp" / "ggml"
+        # CMake ties a build folder to its source folder: both lie in the cache, whatever clone asks.
+        built = upstream.home / f"build-vulkan-{wheel.short_key(toolchain.describe())}"
+        patched = tree.prepare(upstream)
         defines = {
             "CMAKE_BUILD_TYPE": "Release",
-            "GGML_SOURCE": ggml,
+            "GGML_SOURCE": patched / "vendor" / "llama.cpp" / "ggml",
             "Vulkan_INCLUDE_DIR": _headers(),
         }
         print(f"building the Vulkan backend in {built}", flush=True)
         args = [f"-D{name}={value}" for name, value in defines.items()]
         try:
-            toolchain.cmake("-S", source, "-B", built, "-G", "Ninja", *args)
+            toolchain.cmake(
+                "-S", patched / tree.LIBRARY / "vulkan", "-B", built, "-G", "Ninja", *args
+            )
         except BuildError as exc:
             raise BuildError(
                 "CMake cannot configure the Vulkan backend, see above. It needs (Debian's and "
@@ -73,7 +75,7 @@ def _key() -> str:
     inputs = [
         NATIVE / "UPSTREAM.toml",
         Path(__file__),
-        *(NATIVE / "cmake" / "vulkan").iterdir(),
+        tree.vulkan_source()[1],
         *patches.series(NATIVE / "patches"),
     ]
     digest = hashlib.sha256(toolchain.describe().encode())
