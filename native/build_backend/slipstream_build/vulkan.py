@@ -41,7 +41,7 @@ def build() -> Path:
             library.parent.touch()
             return library
         started = time.monotonic()
-        # CMake ties a build folder to its source folder: both lie in the cache, whatever clone asks.
+        # CMake ties a build folder to its sources: both lie in the cache, whatever clone asks.
         built = upstream.home / f"build-vulkan-{wheel.short_key(toolchain.describe())}"
         patched = tree.prepare(upstream)
         defines = {

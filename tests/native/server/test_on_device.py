@@ -99,7 +99,7 @@ def test_what_needs_logits_gets_them(
 def test_slots_of_one_batch_need_not_agree(
     tools: Path, pair: Pair, plain: Server, questions: list[list[int]], tmp_path: Path
 ) -> None:
-    """Three greedy slots and one that asks for probabilities and ends before them, several times."""
+    """Three greedy slots, and one that asks for probabilities and ends before them."""
     kinds: list[tuple[int, dict[str, Any]]] = [(N, {}), (N // 4, {"n_probs": 2}), (N, {}), (N, {})]
     with Server(tools, arguments(pair, "-np", 4, ctx=8192), tmp_path / "log") as server:
         for question in questions:
