@@ -25,6 +25,7 @@ class Choice:
     model: str = catalog.DEMO.id
     backend: Backend = Backend.AUTO
     draft: bool = True
+    draft_backend: Backend | None = None
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
@@ -41,10 +42,16 @@ class Choice:
             default=Backend.AUTO.value,
             help="where it runs; auto takes a GPU that can really be used (default: auto)",
         )
+        parser.add_argument(
+            "--draft-backend",
+            choices=[backend.value for backend in Backend],
+            help="where the drafter runs, if not beside the target: slower, for what does not fit",
+        )
 
     @classmethod
     def of(cls, args: Namespace) -> Self:
-        return cls(args.model, Backend(args.backend))
+        draft = Backend(args.draft_backend) if args.draft_backend else None
+        return cls(args.model, Backend(args.backend), draft_backend=draft)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,9 @@ class Session:
 
     @property
     def place(self) -> str:
-        return f"{self.model.backend} ({self.model.device.description})"
+        draft = self.model.draft_device
+        apart = f", drafter: {draft.kind} ({draft.description})" if draft else ""
+        return f"{self.model.backend} ({self.model.device.description}){apart}"
 
 
 @contextmanager
@@ -66,7 +75,7 @@ def loaded(context: Context, choice: Choice) -> Iterator[Session]:
     """Load the chosen pair into an engine that is closed afterwards."""
     pair = open_pair(context, choice)
     with closing(context.open_engine()) as engine:
-        yield load(context, Client(engine), pair, choice.backend)
+        yield load(context, Client(engine), pair, choice)
 
 
 def open_pair(context: Context, choice: Choice) -> Pair:
@@ -77,9 +86,9 @@ def open_pair(context: Context, choice: Choice) -> Pair:
     return pair if choice.draft else replace(pair, draft=None)
 
 
-def load(context: Context, client: Client, pair: Pair, backend: Backend) -> Session:
+def load(context: Context, client: Client, pair: Pair, choice: Choice) -> Session:
     done = client.load(
-        LoadParams(pair.target, pair.draft, backend),
+        LoadParams(pair.target, pair.draft, choice.backend, draft_backend=choice.draft_backend),
         lambda fraction: context.console.progress("Loading", fraction),
     )
     if done.model.fallback:

@@ -105,7 +105,7 @@ class _Selftest:
 
     def _load_model(self) -> str:
         pair = open_pair(self._context, self._choice)
-        self._session = load(self._context, self._client, pair, self._choice.backend)
+        self._session = load(self._context, self._client, pair, self._choice)
         return f"{pair.title} on {self._session.place} in {self._session.seconds:.1f} s"
 
     def _answer(self) -> str:
@@ -173,7 +173,7 @@ class _Selftest:
         ]
         self._client.ask(chat[:1], params)
         warm = self._client.ask(chat, params)
-        load(self._context, self._client, self._session.pair, self._choice.backend)
+        load(self._context, self._client, self._session.pair, self._choice)
         cold = self._client.ask(chat, params)
         at = _difference(warm.token_ids, cold.token_ids)
         if at is not None:

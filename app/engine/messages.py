@@ -122,6 +122,7 @@ class LoadedModel:
     n_ctx: int
     n_vocab: int
     block: int  # the drafter's trained block size in tokens; 0 without a drafter
+    draft_device: DeviceInfo | None = None  # of the drafter, where it is another one
     fallback: str = ""  # why the device is not the one asked for, if it is not
 
     @property

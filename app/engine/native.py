@@ -48,7 +48,7 @@ from app.errors import (
     UnsupportedModelError,
 )
 
-ABI: Final = 2
+ABI: Final = 3
 MAX_BLOCK: Final = 64
 
 _CANCELLED: Final = 1
@@ -93,6 +93,7 @@ class _LoadOptions(Structure):
         ("target", c_char_p),
         ("draft", c_char_p),
         ("device", c_char_p),
+        ("draft_device", c_char_p),
         ("n_ctx", c_int32),
         ("n_ubatch", c_int32),
         ("n_threads", c_int32),
@@ -118,6 +119,7 @@ class _Info(Structure):
         ("n_taps", c_int32),
         ("block", c_int32),
         ("device", _Device),
+        ("draft_device", _Device),
     ]
 
 
@@ -194,6 +196,7 @@ class PairInfo:
     n_taps: int
     block: int
     device: DeviceInfo
+    draft_device: DeviceInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,8 +379,12 @@ class NativePair:
         params: LoadParams,
         device: str | None = None,
         progress: Callable[[float], bool] | None = None,
+        draft_device: str | None = None,
     ) -> None:
-        """`progress` gets fractions from 0 to 1; False from it cancels the load."""
+        """`draft_device` None: the drafter runs where the target does.
+
+        `progress` gets fractions from 0 to 1; False from it cancels the load.
+        """
         self._lib = library()
         self._handle = c_void_p()
         callback = _Progress(
@@ -388,6 +395,7 @@ class NativePair:
             target=str(params.target).encode(),
             draft=str(params.draft).encode() if params.draft else None,
             device=device.encode() if device else None,
+            draft_device=draft_device.encode() if draft_device else None,
             n_ctx=params.n_ctx,
             n_ubatch=params.n_ubatch,
             n_threads=params.threads or 0,
@@ -558,10 +566,11 @@ class NativePair:
             name=raw.name.decode("utf-8", "replace"),
             quantisation=raw.quantisation.decode(),
             device=_device_info(raw.device),
+            draft_device=_device_info(raw.draft_device),
             **{
                 field: getattr(raw, field)
                 for field in PairInfo.__dataclass_fields__
-                if field not in ("name", "quantisation", "device")
+                if field not in ("name", "quantisation", "device", "draft_device")
             },
         )
 

@@ -39,7 +39,8 @@ class Verify(StrEnum):
 class LoadParams:
     """Which files to load and how.
 
-    `n_ctx` is the context in tokens, `n_ubatch` the micro-batch of prefill in
+    `draft_backend` puts the drafter on another device than the target (None: the
+    same). `n_ctx` is the context in tokens, `n_ubatch` the micro-batch of prefill in
     tokens, `threads` the CPU threads (None: as many as there are cores).
     """
 
@@ -49,6 +50,7 @@ class LoadParams:
     n_ctx: int = 4096
     n_ubatch: int = 512
     threads: int | None = None
+    draft_backend: Backend | None = None
 
     def __post_init__(self) -> None:
         _at_least("The context", self.n_ctx, MIN_CONTEXT, "tokens")

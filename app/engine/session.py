@@ -43,8 +43,11 @@ class Session:
 
     def __init__(self, params: LoadParams, progress: Callable[[float], bool] | None = None) -> None:
         device, fallback = devices.choose(params.backend)
+        draft = None
+        if params.draft and params.draft_backend:
+            draft = devices.choose(params.draft_backend)[0].name
         try:
-            self.pair = NativePair(params, _name(device), progress)
+            self.pair = NativePair(params, _name(device), progress, draft)
         except DeviceError as error:
             if params.backend is not Backend.AUTO or device.kind == "cpu":
                 raise
@@ -143,6 +146,7 @@ class Session:
             n_ctx=info.n_ctx,
             n_vocab=info.n_vocab,
             block=info.block,
+            draft_device=info.draft_device if info.draft_device.name != device.name else None,
             fallback=fallback,
         )
 

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 2
+#define SLIP_ABI 3
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -100,6 +100,8 @@ typedef struct slip_load_options {
     const char *  target;     /* path of a qwen35 GGUF */
     const char *  draft;      /* path of its dflash GGUF; NULL for plain decoding only */
     const char *  device;     /* slip_device.name; NULL for the CPU */
+    const char *  draft_device; /* of the drafter; NULL for the same. On another one, features and
+                                 drafts go through the host: correct, and slower */
     int32_t       n_ctx;      /* context in tokens */
     int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
     int32_t       n_threads;  /* CPU threads; 0 for one a core */
@@ -122,7 +124,8 @@ typedef struct slip_info {
     int32_t  n_layers_device;   /* layers that live on the device asked for */
     int32_t  n_taps;            /* target layers whose output the drafter reads */
     int32_t  block;             /* trained block size of the drafter; 0 without one */
-    slip_device device;         /* the one that computes */
+    slip_device device;         /* the target's */
+    slip_device draft_device;   /* the drafter's; as `device` without one */
 } slip_info;
 
 /* Loads a pair. On success *pair is owned by the caller, who gives it to slip_free. */

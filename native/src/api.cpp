@@ -14,6 +14,10 @@
 #include <mutex>
 #include <new>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace {
 
 slip_status fail(slip_error * error, slip_status status, const char * message, const char * remedy) {
@@ -102,6 +106,9 @@ slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip
 
 void slip_free(slip_pair * pair) {
     delete pair;
+#if defined(__GLIBC__)
+    malloc_trim(0); // or the allocator keeps what lies below its last block
+#endif
 }
 
 slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error * error) {

@@ -87,9 +87,20 @@ bool slip_drafter_shape::any_full() const {
 // --- memory ------------------------------------------------------------------
 
 slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
-        llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact) :
-    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact) {
+        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact) :
+    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(head_file) {
+    if (!backend_) {
+        own_backend_.reset(ggml_backend_dev_init(device, nullptr));
+        backend_ = own_backend_.get();
+    }
+    if (!backend_) {
+        throw slip_failure(SLIP_ERROR_DEVICE, std::string("`") + ggml_backend_dev_name(device) + "` cannot be used by the drafter.",
+            "Choose another device for it.");
+    }
     load_weights(draft, target);
+    if (head_file) {
+        copy_head(*head_file);
+    }
     make_memory(device, n_ctx);
     flash_ = !exact_ && flash_supported();
     // Whatever the device cannot run must show now, not in the first answer.
@@ -118,6 +129,18 @@ void slip_drafter::load_weights(const llama_model * draft, const llama_model * t
     if (!ggml_backend_buffer_is_host(embedding_->buffer)) {
         throw slip_failure(SLIP_ERROR_INTERNAL, "The target's embedding is not on the host.");
     }
+}
+
+void slip_drafter::copy_head(const slip_gguf_file & target_file) {
+    const char * name = target_file.has_tensor("output.weight") ? "output.weight" : "token_embd.weight";
+    head_tensor_.reset(ggml_init({ ggml_tensor_overhead(), nullptr, /*no_alloc*/ true }));
+    head_ = ggml_dup_tensor(head_tensor_.get(), &target_file.tensor(name));
+    head_memory_.reset(ggml_backend_alloc_ctx_tensors(head_tensor_.get(), backend_));
+    if (!head_memory_) {
+        throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter's copy of the head.",
+            "Let it run where the target does.");
+    }
+    target_file.read(name, head_);
 }
 
 size_t slip_drafter::offset_of(const ggml_tensor * input) const {
@@ -340,6 +363,11 @@ void slip_drafter::copy_features(int32_t first_row, int32_t n_rows, ggml_tensor 
         ggml_tensor from = rows_of(tap, first_row, n_rows);
         ggml_tensor into = rows_of(to, int64_t(k) * to->ne[1] + at, n_rows);
         ggml_backend_tensor_copy_async(llama_get_tensor_backend(target_ctx_, tap), backend_, &from, &into);
+    }
+    if (apart_) {
+        // The other device knows nothing of this one's order: the target's next pass may overwrite its rows.
+        ++counts_.waited;
+        ggml_backend_synchronize(backend_);
     }
 }
 

@@ -45,10 +45,11 @@ struct slip_drafter_shape {
 class slip_drafter {
 public:
     // `n_ctx` positions can be fed. `exact`: cache in F32, no flash attention. The models and
-    // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`.
-    // Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
+    // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`, or on one of
+    // its own where the target has none there. `head_file`: the target's file if that runs on another
+    // device, where its head is out of reach; else null. Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
     slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
-        llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact);
+        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact);
     ~slip_drafter();
 
     // Positions whose features are fed or queued; the next block stands behind them.
@@ -104,6 +105,7 @@ private:
     };
 
     void load_weights(const llama_model * draft, const llama_model * target);
+    void copy_head(const slip_gguf_file & target_file);
     void make_memory(ggml_backend_dev_t device, int32_t n_ctx);
     void embed(llama_token token, float * out) const;
 
@@ -128,15 +130,16 @@ private:
 
     slip_drafter_shape shape_;
     llama_context *    target_ctx_;
+    ggml_backend_ptr   own_backend_; // where the target's context has none for the device
     ggml_backend_t     backend_;
-    bool               exact_, flash_ = false;
+    bool               exact_, flash_ = false, apart_; // apart: not on the target's device
 
     std::vector<layer> layers_;
     ggml_tensor *fc_ = nullptr, *fc_norm_ = nullptr, *out_norm_ = nullptr, *head_ = nullptr;
     const ggml_tensor * embedding_ = nullptr; // on the host
 
-    ggml_context_ptr        tensors_;
-    ggml_backend_buffer_ptr memory_, staging_;
+    ggml_context_ptr        tensors_, head_tensor_;
+    ggml_backend_buffer_ptr memory_, staging_, head_memory_;
     inputs                  in_ = {};
     ggml_tensor *           features_ = nullptr;      // F32 [n_embd, block, n_taps]: the queue
     ggml_tensor *           features_wide_ = nullptr; // F32 [n_embd, k_wide, n_taps]: of a prompt

@@ -3,7 +3,7 @@
 #include "failure.h"
 #include "log.h"
 
-#include "ggml.h"
+#include "ggml-backend.h"
 
 #include <algorithm>
 #include <cstring>
@@ -110,12 +110,35 @@ std::string slip_gguf_file::text(const std::string & key) const {
     return there ? gguf_get_val_str(file_.get(), id) : "";
 }
 
-int64_t slip_gguf_file::dimension(const std::string & tensor, int index) const {
-    const ggml_tensor * found = ggml_get_tensor(tensors_.get(), tensor.c_str());
+bool slip_gguf_file::has_tensor(const std::string & name) const {
+    return ggml_get_tensor(tensors_.get(), name.c_str()) != nullptr;
+}
+
+const ggml_tensor & slip_gguf_file::tensor(const std::string & name) const {
+    const ggml_tensor * found = ggml_get_tensor(tensors_.get(), name.c_str());
     if (!found) {
-        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the tensor `" + tensor + "`.", "Convert the model again.");
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the tensor `" + name + "`.", "Convert the model again.");
     }
-    return found->ne[index];
+    return *found;
+}
+
+int64_t slip_gguf_file::dimension(const std::string & name, int index) const {
+    return tensor(name).ne[index];
+}
+
+void slip_gguf_file::read(const std::string & name, ggml_tensor * into) const {
+    const size_t size = ggml_nbytes(&tensor(name));
+    std::ifstream file(std::filesystem::u8path(path_), std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(gguf_get_data_offset(file_.get()) +
+        gguf_get_tensor_offset(file_.get(), gguf_find_tensor(file_.get(), name.c_str()))));
+    std::vector<char> part(std::min<size_t>(size, 16 << 20));
+    for (size_t done = 0; done < size; done += part.size()) {
+        const size_t n = std::min(part.size(), size - done);
+        if (!file.read(part.data(), static_cast<std::streamsize>(n))) {
+            throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` cannot be read.", "Convert the model again.");
+        }
+        ggml_backend_tensor_set(into, part.data(), done, n);
+    }
 }
 
 int64_t slip_gguf_file::n_tokens() const {

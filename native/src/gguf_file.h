@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "ggml.h"
 #include "gguf.h"
 
 #include <cstdint>
@@ -18,6 +19,7 @@ public:
     const std::string & path() const { return path_; }
 
     bool has(const std::string & key) const;
+    bool has_tensor(const std::string & name) const;
 
     // Whole number, or truth as 0 and 1, under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing.
     int64_t number(const std::string & key) const;
@@ -33,6 +35,12 @@ public:
 
     // Size of one dimension of a tensor; throws SLIP_ERROR_FILE if there is no such tensor.
     int64_t dimension(const std::string & tensor, int index) const;
+
+    // Shape and type of a tensor, without data; throws like dimension().
+    const ggml_tensor & tensor(const std::string & name) const;
+
+    // Reads a tensor's data into one of the same shape and type; throws like dimension().
+    void read(const std::string & name, ggml_tensor * into) const;
 
     // Whether both files hold the same token list.
     bool same_tokens(const slip_gguf_file & other) const;

@@ -128,8 +128,9 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     }
 
     slip_models out;
-    out.device = slip_device_find(options.device);
-    out.n_ctx  = options.n_ctx;
+    out.device       = slip_device_find(options.device);
+    out.draft_device = options.draft_device ? slip_device_find(options.draft_device) : out.device;
+    out.n_ctx        = options.n_ctx;
 
     const slip_gguf_file target_file(options.target, "qwen35");
     std::unique_ptr<slip_gguf_file> draft_file;
@@ -142,7 +143,7 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
     out.target = load_model(target_file, out.device, { options.progress, options.user, 0.0f, share, false });
     if (draft_file) {
-        out.draft = load_model(*draft_file, out.device, { options.progress, options.user, share, 1.0f, false });
+        out.draft = load_model(*draft_file, out.draft_device, { options.progress, options.user, share, 1.0f, false });
     }
 
     const int32_t cores   = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
@@ -176,12 +177,17 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     llama_set_async_inputs(ctx, out.on_gpu());
     if (out.draft) {
         llama_set_layer_inp_on_device(ctx, true);
+        const bool apart = out.draft_device != out.device;
         out.drafter = std::make_unique<slip_drafter>(
-            out.shape, out.draft.get(), out.target.get(), ctx, out.device, out.n_ctx, exact);
+            out.shape, out.draft.get(), out.target.get(), apart ? &target_file : nullptr, ctx, out.draft_device, out.n_ctx, exact);
     }
     return out;
 }
 
 bool slip_models::on_gpu() const {
     return slip_device_describe(device).kind == SLIP_DEVICE_GPU;
+}
+
+bool slip_models::drafts_on_gpu() const {
+    return slip_device_describe(draft_device).kind == SLIP_DEVICE_GPU;
 }

@@ -19,11 +19,13 @@ struct slip_models {
     llama_context_ptr ctx_target; // after the models: freed first
     std::unique_ptr<slip_drafter> drafter; // computes on the context's backends: freed before it
 
-    ggml_backend_dev_t device = nullptr;
+    ggml_backend_dev_t device       = nullptr;
+    ggml_backend_dev_t draft_device = nullptr;
     int32_t            n_ctx  = 0; // tokens that fit
     slip_drafter_shape shape;      // of the drafter; its block is 0 without one
 
     bool on_gpu() const;
+    bool drafts_on_gpu() const;
 };
 
 // Throws slip_failure. `cancelled` stops a running pass on the CPU; it must outlive the contexts.

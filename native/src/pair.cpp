@@ -52,6 +52,7 @@ slip_info slip_pair::info() const {
     out.n_embd_draft    = models_.draft ? llama_model_n_embd(models_.draft.get()) : 0;
     out.n_layers        = llama_model_n_layer(target);
     out.device          = slip_device_describe(models_.device);
+    out.draft_device    = slip_device_describe(models_.draft_device);
     out.n_layers_device = out.n_layers; // split_mode NONE: all layers or none
     out.n_taps          = static_cast<int32_t>(models_.shape.taps.size());
     out.block           = models_.shape.block;
@@ -317,7 +318,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     result.bytes_to_host    = sizeof(llama_token) * (drafts ? n_draft : 0) +
         (1 + n_draft) * (sampler_.on_device() ? sizeof(llama_token) : sizeof(float) * llama_vocab_n_tokens(vocab()));
     // A device works on while the host goes ahead: there the two phases are one.
-    result.draft_us         = models_.on_gpu() && drafts ? -1 : t_drafted - t_start;
+    result.draft_us         = models_.drafts_on_gpu() && drafts ? -1 : t_drafted - t_start;
     result.verify_us        = t_verified - (result.draft_us < 0 ? t_start : t_drafted);
     result.host_us          = t_end - t_verified;
     std::copy(tokens.begin() + 1, tokens.end(), result.drafted);

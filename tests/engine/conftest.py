@@ -21,6 +21,8 @@ from app.library import Library, Pair
 # less on "gpu", unless they are asked for whole.
 BACKEND = Backend(os.environ.get("SLIPSTREAM_TEST_BACKEND", Backend.CPU))
 WHOLE = BACKEND is Backend.CPU or bool(os.environ.get("SLIPSTREAM_TEST_WHOLE"))
+# Needs a second device; tests/native/test_vulkan.py asks for it.
+collect_ignore = ["test_two_devices.py"] if BACKEND is Backend.CPU else []
 DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
 
 

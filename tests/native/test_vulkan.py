@@ -42,6 +42,10 @@ def test_drafting_changes_no_text(lavapipe: dict[str, str]) -> None:
     engine_test("test_lossless.py::test_drafting_changes_no_text", lavapipe | unfused)
 
 
+def test_target_and_drafter_on_different_devices(lavapipe: dict[str, str]) -> None:
+    engine_test("test_two_devices.py", lavapipe, passed=3)
+
+
 @pytest.mark.parametrize("lacks", ["driver", "libvulkan", "the library"])
 def test_a_machine_that_lacks_something_has_no_such_device(
     program: RunProgram, lavapipe: dict[str, str], lacks: str, tmp_path: Path
@@ -60,7 +64,7 @@ def test_a_machine_that_lacks_something_has_no_such_device(
     assert shown.rstrip().endswith("(none)")
 
 
-def engine_test(test: str, env: dict[str, str]) -> None:
+def engine_test(test: str, env: dict[str, str], passed: int = 1) -> None:
     """In a process of its own: a backend once loaded stays for all tests that follow."""
     command = [sys.executable, "-m", "pytest", "-q", f"tests/engine/{test}"]
     done = subprocess.run(
@@ -72,4 +76,4 @@ def engine_test(test: str, env: dict[str, str]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-6000:]
-    assert "1 passed" in done.stdout
+    assert f"{passed} passed" in done.stdout
