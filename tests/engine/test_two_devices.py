@@ -71,5 +71,5 @@ def test_memory_is_back_after_ten_switches(demo_files: Pair) -> None:
         return held
 
     # The first visits leave what is loaded once: drivers, shaders, the allocator's reserve.
-    first, later = after_each(TOGGLES)[-4:], after_each(TOGGLES)[-4:]
+    first, later = after_each(4)[-2:], after_each(TOGGLES)[-2:]
     assert max(later) < 1.05 * max(first)
