@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-static bool is_gpu(ggml_backend_dev_t device) {
+bool slip_device_is_gpu(ggml_backend_dev_t device) {
     const auto type = ggml_backend_dev_type(device);
     return type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
 }
@@ -15,17 +15,17 @@ std::vector<ggml_backend_dev_t> slip_devices() {
     std::vector<ggml_backend_dev_t> devices;
     for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
         ggml_backend_dev_t device = ggml_backend_dev_get(i);
-        if (is_gpu(device) || ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU) {
+        if (slip_device_is_gpu(device) || ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU) {
             devices.push_back(device);
         }
     }
-    std::stable_partition(devices.begin(), devices.end(), [](auto d) { return !is_gpu(d); });
+    std::stable_partition(devices.begin(), devices.end(), [](auto d) { return !slip_device_is_gpu(d); });
     return devices;
 }
 
 ggml_backend_dev_t slip_device_find(const char * name) {
     for (ggml_backend_dev_t device : slip_devices()) {
-        const bool wanted = name ? std::strcmp(ggml_backend_dev_name(device), name) == 0 : !is_gpu(device);
+        const bool wanted = name ? std::strcmp(ggml_backend_dev_name(device), name) == 0 : !slip_device_is_gpu(device);
         if (wanted) {
             return device;
         }
@@ -38,7 +38,7 @@ slip_device slip_device_describe(ggml_backend_dev_t device) {
     slip_device out = {};
     std::snprintf(out.name, sizeof(out.name), "%s", ggml_backend_dev_name(device));
     std::snprintf(out.description, sizeof(out.description), "%s", ggml_backend_dev_description(device));
-    out.kind = is_gpu(device) ? SLIP_DEVICE_GPU : SLIP_DEVICE_CPU;
+    out.kind = slip_device_is_gpu(device) ? SLIP_DEVICE_GPU : SLIP_DEVICE_CPU;
 
     size_t free = 0, total = 0;
     ggml_backend_dev_memory(device, &free, &total);

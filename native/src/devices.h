@@ -14,6 +14,9 @@ std::vector<ggml_backend_dev_t> slip_devices();
 // The device of that name, the CPU for NULL. Throws SLIP_ERROR_DEVICE if there is none.
 ggml_backend_dev_t slip_device_find(const char * name);
 
+// Whether it is a graphics card; costs nothing, unlike a description, which asks it for its memory.
+bool slip_device_is_gpu(ggml_backend_dev_t device);
+
 slip_device slip_device_describe(ggml_backend_dev_t device);
 
 // Throws SLIP_ERROR_DEVICE, naming the operation, if the backend lacks one that the graph needs to do `what`.

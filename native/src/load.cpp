@@ -83,7 +83,7 @@ bool on_abort(void * cancelled) {
 }
 
 llama_model_ptr load_model(const slip_gguf_file & file, ggml_backend_dev_t device, progress_part part) {
-    const bool on_gpu = slip_device_describe(device).kind == SLIP_DEVICE_GPU;
+    const bool on_gpu = slip_device_is_gpu(device);
     ggml_backend_dev_t devices[] = { on_gpu ? device : nullptr, nullptr };
 
     llama_model_params params = llama_model_default_params();
@@ -185,9 +185,9 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
 }
 
 bool slip_models::on_gpu() const {
-    return slip_device_describe(device).kind == SLIP_DEVICE_GPU;
+    return slip_device_is_gpu(device);
 }
 
 bool slip_models::drafts_on_gpu() const {
-    return slip_device_describe(draft_device).kind == SLIP_DEVICE_GPU;
+    return slip_device_is_gpu(draft_device);
 }

@@ -1,7 +1,6 @@
 // Products with Q4_K, Q5_K and Q6_K weights on the CPU, in each buffer type that repacks them, for numbers of rows
 // around every border: against the same product with weights in a plain buffer, where each column is computed by
-// itself. In CPU_KQUANTS a row must further have the same bits whatever stands beside
-// it.
+// itself. In CPU_KQUANTS a row must further have the same bits whatever stands beside it.
 //
 //   test-kquants     a line a case; the last says how many buffer types were tested; exit code 1 if a case fails
 
