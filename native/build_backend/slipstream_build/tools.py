@@ -20,6 +20,7 @@ PROGRAMS = (
 OURS = (
     "bench-rewind",
     "bench-round",
+    "test-exact",
     "test-gdn-chunked",
     "test-kquants",
     "test-recurrent-rollback",
