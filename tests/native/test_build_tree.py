@@ -81,3 +81,35 @@ def test_an_interrupted_sync_is_finished_by_the_next(
     tree._sync(pristine, {"src/c.cpp": b"patched"}, built)
     assert (built / "src/c.cpp").read_text() == "patched"
     assert (built / "src/a.cpp").read_text() == "a"
+
+
+@pytest.fixture
+def native(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "native/ggml/src").mkdir(parents=True)
+    (tmp_path / "native/llama").mkdir()
+    monkeypatch.setattr(tree, "NATIVE", tmp_path / "native")
+    return tmp_path / "native"
+
+
+def test_our_files_lie_among_those_of_upstream(pristine: Path, native: Path) -> None:
+    (native / "ggml/src/kernel.cu").write_text("kernel")
+    (native / "llama/graph.cpp").write_text("graph")
+    assert tree._engine_files(pristine, {}) == {
+        "vendor/llama.cpp/ggml/src/kernel.cu": b"kernel",
+        "vendor/llama.cpp/graph.cpp": b"graph",
+    }
+
+
+def test_our_files_hide_none_of_upstream(pristine: Path, native: Path) -> None:
+    file = pristine / "vendor/llama.cpp/ggml/src/kernel.cu"
+    file.parent.mkdir(parents=True)
+    file.write_text("upstream's, new in this version")
+    (native / "ggml/src/kernel.cu").write_text("ours")
+    with pytest.raises(BuildError, match=r"native/ggml/src/kernel\.cu"):
+        tree._engine_files(pristine, {})
+
+
+def test_a_patch_changes_none_of_our_files(pristine: Path, native: Path) -> None:
+    (native / "ggml/src/kernel.cu").write_text("ours")
+    with pytest.raises(BuildError, match=r"native/ggml/src/kernel\.cu"):
+        tree._engine_files(pristine, {"vendor/llama.cpp/ggml/src/kernel.cu": b"patched"})

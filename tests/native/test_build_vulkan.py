@@ -61,6 +61,16 @@ def test_without_network_it_cannot_be_had(monkeypatch: pytest.MonkeyPatch, tmp_p
         vulkan._headers()
 
 
+def test_the_key_follows_our_shaders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vulkan.toolchain, "describe", lambda: "chain")
+    monkeypatch.setattr(vulkan.toolchain, "output", lambda *command: "glslc")
+    plain = vulkan._key()
+    assert vulkan._key() == plain
+    sources = [pair for pair in vulkan.tree.engine_sources() if pair[1].suffix != ".comp"]
+    monkeypatch.setattr(vulkan.tree, "engine_sources", lambda: sources)
+    assert vulkan._key() != plain
+
+
 def test_a_build_folder_serves_every_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """CMake refuses a build folder whose sources have moved: none of them lies in the clone."""
     seen: list[str] = []

@@ -42,9 +42,11 @@ def test_the_key_follows_every_input(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = wheel.content_key("gcc 12")
     assert wheel.content_key("gcc 12") == plain
     assert wheel.content_key("gcc 13") != plain
-    sources = list(tree.library_sources())
-    monkeypatch.setattr(tree, "library_sources", lambda: sources[:-1])
-    assert wheel.content_key("gcc 12") != plain
+    for kind in ("library_sources", "engine_sources"):
+        sources = list(getattr(tree, kind)())
+        with monkeypatch.context() as patch:
+            patch.setattr(tree, kind, lambda sources=sources: sources[:-1])
+            assert wheel.content_key("gcc 12") != plain
 
 
 def test_a_native_test_belongs_to_the_tools_and_not_to_the_wheel() -> None:

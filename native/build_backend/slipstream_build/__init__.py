@@ -5,7 +5,7 @@ same road and share the same caches:
 
     upstream.py  fetch, check, unpack the pinned source distribution
     patches.py   apply native/patches strictly, in order
-    tree.py      bring the build's source tree to pristine + patches + our sources, by content
+    tree.py      bring the build's source tree to pristine + patches + our files, by content
     wheel.py     compile incrementally, pack, keep the wheel under a hash of all that went in
     tools.py     the same for llama.cpp's programs, our native tests and benches
     vulkan.py    the same for the Vulkan backend as a library that is loaded on demand

@@ -1,4 +1,4 @@
-"""The source tree the compiler sees: pristine + patches + our library, synced by content.
+"""The source tree the compiler sees: pristine + patches + our files, synced by content.
 
 DESIGN: the tree lives as long as the pinned source distribution and is only ever rewritten
 file by file, where the content differs, so ninja recompiles what really changed. `tree.json`
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from .errors import BuildError
 from .upstream import NATIVE, Upstream, unpack
 
 LIBRARY = "slipstream"  # the folder of our library inside the tree
+LLAMA = "vendor/llama.cpp"
+# Our files among upstream's, by folder here: where they lie in the tree. A patch hooks them in.
+ENGINE = {"ggml": f"{LLAMA}/ggml", "llama": LLAMA}
 
 
 def library_sources() -> Iterator[tuple[str, Path]]:
@@ -28,6 +31,14 @@ def library_sources() -> Iterator[tuple[str, Path]]:
         for file in sorted((NATIVE / folder).rglob("*")):
             if file.is_file():
                 yield f"{LIBRARY}/{file.relative_to(NATIVE).as_posix()}", file
+
+
+def engine_sources() -> Iterator[tuple[str, Path]]:
+    """The same of the files that llama.cpp and ggml have from us: kernels, graphs, shaders."""
+    for folder, inside in ENGINE.items():
+        for file in sorted((NATIVE / folder).rglob("*")):
+            if file.is_file():
+                yield f"{inside}/{file.relative_to(NATIVE / folder).as_posix()}", file
 
 
 def program_sources() -> Iterator[tuple[str, Path]]:
@@ -47,6 +58,7 @@ def prepare(upstream: Upstream) -> Path:
     """Bring the patched tree up to date and return it (it holds `vendor/llama.cpp`)."""
     pristine = unpack(upstream)
     overlay = patches.apply(patches.series(NATIVE / "patches"), pristine)
+    overlay |= _engine_files(pristine, overlay)
     for sources in (library_sources(), program_sources(), [vulkan_source()]):
         overlay |= {inside: file.read_bytes() for inside, file in sources}
     init = "llama_cpp/__init__.py"
@@ -58,6 +70,19 @@ def prepare(upstream: Upstream) -> Path:
     tree = upstream.home / "source"
     _sync(pristine, overlay, tree)
     return tree
+
+
+def _engine_files(pristine: Path, patched: Mapping[str, bytes | None]) -> dict[str, bytes]:
+    """Our files among upstream's. None may hide one of upstream's or take turns with a patch."""
+    files = {}
+    for inside, file in engine_sources():
+        if inside in patched or (pristine / inside).exists():
+            raise BuildError(
+                f"native/{file.relative_to(NATIVE).as_posix()}: upstream or a patch has this "
+                "file; give it another name, or change upstream's by a patch"
+            )
+        files[inside] = file.read_bytes()
+    return files
 
 
 def _sync(pristine: Path, overlay: dict[str, bytes | None], tree: Path) -> None:
@@ -72,8 +97,8 @@ def _sync(pristine: Path, overlay: dict[str, bytes | None], tree: Path) -> None:
         raise BuildError(
             f"edited in place under {tree}:\n  "
             + "\n  ".join(sorted(edited)[:20])
-            + "\nMove the change into native/patches (see native/README.md), or delete the "
-            "folder to get a clean one."
+            + "\nMove the change into a patch or file of native/ (see native/README.md), or "
+            "delete the folder to get a clean one."
         )
     # Written first, so that a crash in the loop below is not taken for somebody's edit.
     todo = sorted(ours | set(overlay) | set(record["pending"]))

@@ -77,6 +77,7 @@ def _key() -> str:
         Path(__file__),
         tree.vulkan_source()[1],
         *patches.series(NATIVE / "patches"),
+        *(file for _, file in tree.engine_sources()),
     ]
     digest = hashlib.sha256(toolchain.describe().encode())
     digest.update(toolchain.output("glslc", "--version").encode())

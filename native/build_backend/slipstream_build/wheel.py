@@ -147,7 +147,7 @@ def content_key(chain: str, more: Iterable[Path] = ()) -> str:
     here = Path(__file__).parent
     inputs = [NATIVE / "UPSTREAM.toml", NATIVE / "pyproject.toml", *here.glob("*.py"), *more]
     inputs += (NATIVE / "patches").glob("*.patch")
-    inputs += (file for _, file in tree.library_sources())
+    inputs += (file for _, file in (*tree.engine_sources(), *tree.library_sources()))
     for file in sorted(inputs):
         content = file.read_bytes()
         digest.update(f"\0{file.relative_to(NATIVE).as_posix()}\0{len(content)}\0".encode())

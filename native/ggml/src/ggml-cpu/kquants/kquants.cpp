@@ -1,0 +1,489 @@
+// Products with Q4_K, Q5_K and Q6_K weights for any number of rows.
+//
+// Weights lie in tiles of as many columns as a vector has lanes. A group of a tile is unpacked once and met by up to
+// 16 rows, whose sums stay in registers; what comes from memory is fetched ahead, or half of the time would be waiting.
+// What a row gives does not depend on the rows beside it, bit for bit: a token has the same logits in a step of its
+// own, in a verify of many and in a prompt, as far as these products go.
+
+#include "kquants.h"
+
+#ifdef GGML_USE_CPU_KQUANTS
+
+#include "amx/common.h"
+#include "ggml-backend-impl.h"
+#include "ggml-cpu.h"
+#include "ggml-impl.h"
+#include "ggml-quants.h"
+#include "traits.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#if defined(_MSC_VER)
+#undef  ALWAYS_INLINE
+#define ALWAYS_INLINE __forceinline
+#endif
+
+namespace {
+
+constexpr int k_rows  = 16;   // at a time
+constexpr int k_chunk = 64;   // rows that stay in the second level cache while the weights pass by
+constexpr int k_ahead = 4096; // bytes
+
+// --- vectors -----------------------------------------------------------------
+
+#if defined(__AVX512VNNI__)
+
+using ivec = __m512i;
+using fvec = __m512;
+constexpr int L = 16; // lanes
+
+ALWAYS_INLINE ivec load(const void * p)                 { return _mm512_loadu_si512(p); }
+ALWAYS_INLINE ivec bytes(int x)                         { return _mm512_set1_epi8(char(x)); }
+ALWAYS_INLINE ivec number(int32_t x)                    { return _mm512_set1_epi32(x); }
+ALWAYS_INLINE ivec both(ivec a, ivec b)                 { return _mm512_and_si512(a, b); }
+ALWAYS_INLINE ivec either(ivec a, ivec b)               { return _mm512_or_si512(a, b); }
+template <int n> ALWAYS_INLINE ivec left(ivec a)        { return _mm512_slli_epi16(a, n); }
+template <int n> ALWAYS_INLINE ivec right(ivec a)       { return _mm512_srli_epi16(a, n); }
+ALWAYS_INLINE ivec upper(ivec a)                        { return _mm512_slli_epi32(a, 16); }
+ALWAYS_INLINE ivec widen(const int8_t * p)              { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *) p)); }
+ALWAYS_INLINE fvec halves(const void * p)               { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) p)); }
+ALWAYS_INLINE fvec to_float(ivec a)                     { return _mm512_cvtepi32_ps(a); }
+ALWAYS_INLINE fvec real(float x)                        { return _mm512_set1_ps(x); }
+ALWAYS_INLINE fvec times(fvec a, fvec b)                { return _mm512_mul_ps(a, b); }
+ALWAYS_INLINE fvec plus_times(fvec c, fvec a, fvec b)   { return _mm512_fmadd_ps(a, b, c); }
+ALWAYS_INLINE fvec minus_times(fvec c, fvec a, fvec b)  { return _mm512_fnmadd_ps(a, b, c); }
+ALWAYS_INLINE void store(float * p, fvec a)             { _mm512_storeu_ps(p, a); }
+ALWAYS_INLINE fvec reals(const float * p)               { return _mm512_loadu_ps(p); }
+// rounded, as bytes
+ALWAYS_INLINE void store(int8_t * p, fvec a)            { _mm_storeu_si128((__m128i *) p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a))); }
+ALWAYS_INLINE ivec dot_words(ivec c, ivec a, ivec b)    { return _mm512_dpwssd_epi32(c, a, b); }
+// c + a0 . b0 + a1 . b1 in each lane: a of four bytes without sign, b of four with
+ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a0, ivec b0, ivec a1, ivec b1) {
+    return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(c, a0, b0), a1, b1);
+}
+
+#else
+
+using ivec = __m256i;
+using fvec = __m256;
+constexpr int L = 8;
+
+ALWAYS_INLINE ivec load(const void * p)                 { return _mm256_loadu_si256((const __m256i *) p); }
+ALWAYS_INLINE ivec bytes(int x)                         { return _mm256_set1_epi8(char(x)); }
+ALWAYS_INLINE ivec number(int32_t x)                    { return _mm256_set1_epi32(x); }
+ALWAYS_INLINE ivec both(ivec a, ivec b)                 { return _mm256_and_si256(a, b); }
+ALWAYS_INLINE ivec either(ivec a, ivec b)               { return _mm256_or_si256(a, b); }
+template <int n> ALWAYS_INLINE ivec left(ivec a)        { return _mm256_slli_epi16(a, n); }
+template <int n> ALWAYS_INLINE ivec right(ivec a)       { return _mm256_srli_epi16(a, n); }
+ALWAYS_INLINE ivec upper(ivec a)                        { return _mm256_slli_epi32(a, 16); }
+ALWAYS_INLINE ivec widen(const int8_t * p)              { return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *) p)); }
+ALWAYS_INLINE fvec halves(const void * p)               { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) p)); }
+ALWAYS_INLINE fvec to_float(ivec a)                     { return _mm256_cvtepi32_ps(a); }
+ALWAYS_INLINE fvec real(float x)                        { return _mm256_set1_ps(x); }
+ALWAYS_INLINE fvec times(fvec a, fvec b)                { return _mm256_mul_ps(a, b); }
+ALWAYS_INLINE fvec plus_times(fvec c, fvec a, fvec b)   { return _mm256_fmadd_ps(a, b, c); }
+ALWAYS_INLINE fvec minus_times(fvec c, fvec a, fvec b)  { return _mm256_fnmadd_ps(a, b, c); }
+ALWAYS_INLINE void store(float * p, fvec a)             { _mm256_storeu_ps(p, a); }
+ALWAYS_INLINE fvec reals(const float * p)               { return _mm256_loadu_ps(p); }
+ALWAYS_INLINE void store(int8_t * p, fvec a) {
+    const __m256i v = _mm256_cvtps_epi32(a);
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storel_epi64((__m128i *) p, _mm_packs_epi16(words, words));
+}
+ALWAYS_INLINE ivec dot_words(ivec c, ivec a, ivec b)    { return _mm256_add_epi32(c, _mm256_madd_epi16(a, b)); }
+ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a0, ivec b0, ivec a1, ivec b1) {
+#if defined(__AVXVNNI__)
+    return _mm256_dpbusd_avx_epi32(_mm256_dpbusd_avx_epi32(c, a0, b0), a1, b1);
+#else
+    // four products of at most 63 * 127 stay below 2^15
+    const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(a0, b0), _mm256_maddubs_epi16(a1, b1));
+    return _mm256_add_epi32(c, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+#endif
+}
+
+#endif
+
+// Four bytes or two words from anywhere, in every lane.
+ALWAYS_INLINE ivec everywhere(const void * p) {
+    int32_t x;
+    memcpy(&x, p, sizeof(x));
+    return number(x);
+}
+
+// f(0), f(1), ... f(n - 1) with constants for arguments
+template <int... i, typename F> ALWAYS_INLINE void each(std::integer_sequence<int, i...>, const F & f) {
+    (f(std::integral_constant<int, i>()), ...);
+}
+template <int n, typename F> ALWAYS_INLINE void each(const F & f) {
+    each(std::make_integer_sequence<int, n>(), f);
+}
+
+// --- tiles -------------------------------------------------------------------
+
+// L columns, one block of 256 k. Quants have no sign; what that adds to them, or what a column's minimum takes off,
+// goes through the sums of 16 activations each in a block_q8_K:
+//   column = d * sum_g scale_g (quants_g . a_g) - d_offset * sum_j offset_j bsum_j
+// A group's quants are vectors of L times four consecutive k, in pairs: one in the low and one in the high nibbles.
+// The bits above them follow for all groups, then scales, minima and factors, each for L columns.
+template <typename block> struct layout;
+
+template <> struct layout<block_q4_K> {
+    static constexpr int k_group = 32, high_bits = 0, n_mins = 8;
+    static constexpr bool has_dmin = true;
+};
+template <> struct layout<block_q5_K> {
+    static constexpr int k_group = 32, high_bits = 1, n_mins = 8;
+    static constexpr bool has_dmin = true;
+};
+template <> struct layout<block_q6_K> {
+    static constexpr int k_group = 16, high_bits = 2, n_mins = 0;
+    static constexpr bool has_dmin = false;
+};
+
+template <typename block> struct tile : layout<block> {
+    using layout<block>::k_group;
+    using layout<block>::high_bits;
+
+    static constexpr int n_groups = QK_K / k_group;
+    static constexpr int n_vecs   = k_group / 4; // of a group
+    static constexpr int high     = L * QK_K / 2;
+    static constexpr int scales   = high + L * QK_K * high_bits / 8;
+    static constexpr int mins     = scales + L * n_groups;
+    static constexpr int d        = mins + L * layout<block>::n_mins;
+    static constexpr int dmin     = d + (layout<block>::has_dmin ? L * int(sizeof(ggml_half)) : 0);
+    static constexpr int size     = dmin + L * int(sizeof(ggml_half));
+
+    static ALWAYS_INLINE void quants(const char * t, int g, ivec * out) {
+        const ivec low = bytes(0xF);
+        each<n_vecs / 2>([&](auto r) {
+            const ivec v = load(t + (g * n_vecs / 2 + r) * 4 * L);
+            out[2 * r + 0] = both(v, low);
+            out[2 * r + 1] = both(right<4>(v), low);
+        });
+        if constexpr (high_bits > 0) {
+            // bits high_bits * r ... of each byte belong to vector r
+            const ivec v = load(t + high + g * 4 * L), mask = bytes(high_bits == 1 ? 0x10 : 0x30);
+            each<n_vecs>([&](auto r) {
+                constexpr int shift = 4 - high_bits * r;
+                if constexpr (shift >= 0) {
+                    out[r] = either(out[r], both(left<shift>(v), mask));
+                } else {
+                    out[r] = either(out[r], both(right<-shift>(v), mask));
+                }
+            });
+        }
+    }
+    static ALWAYS_INLINE fvec scale(const char * t, int g) {
+        return to_float(widen((const int8_t *) t + scales + g * L)); // 6 bits where it has no sign
+    }
+    // Offsets 2 j and 2 j + 1, as two words.
+    static ALWAYS_INLINE ivec offset_pair(const char * t, int j) {
+        if constexpr (layout<block>::n_mins > 0) {
+            const ivec min = widen((const int8_t *) t + mins + j * L); // one for 32 k
+            return either(min, upper(min));
+        } else {
+            const int8_t * s = (const int8_t *) t + scales + 2 * j * L;
+            return left<5>(either(both(widen(s), number(0xFFFF)), upper(widen(s + L)))); // quants are 32 too large
+        }
+    }
+};
+
+// What a block holds, as bytes.
+struct unpacked {
+    uint8_t   quants[QK_K];
+    int8_t    scales[16], mins[8];
+    ggml_half d, dmin;
+};
+
+void unpack_scales(const uint8_t * from, unpacked & out) {
+    for (int j = 0; j < 4; ++j) {
+        out.scales[j]     = from[j] & 63;
+        out.mins[j]       = from[j + 4] & 63;
+        out.scales[j + 4] = (from[j + 8] & 0xF) | ((from[j] >> 6) << 4);
+        out.mins[j + 4]   = (from[j + 8] >> 4) | ((from[j + 4] >> 6) << 4);
+    }
+}
+
+void unpack(const block_q4_K & b, unpacked & out) {
+    for (int j = 0; j < QK_K; j += 64) {
+        for (int l = 0; l < 32; ++l) {
+            out.quants[j + l]      = b.qs[j / 2 + l] & 0xF;
+            out.quants[j + l + 32] = b.qs[j / 2 + l] >> 4;
+        }
+    }
+    unpack_scales(b.scales, out);
+    out.d    = b.d;
+    out.dmin = b.dmin;
+}
+
+void unpack(const block_q5_K & b, unpacked & out) {
+    for (int j = 0; j < QK_K; j += 64) {
+        for (int l = 0; l < 32; ++l) {
+            const int bits = b.qh[l] >> (j / 32);
+            out.quants[j + l]      = (b.qs[j / 2 + l] & 0xF) | (bits & 1) << 4;
+            out.quants[j + l + 32] = (b.qs[j / 2 + l] >> 4)  | (bits & 2) << 3;
+        }
+    }
+    unpack_scales(b.scales, out);
+    out.d    = b.d;
+    out.dmin = b.dmin;
+}
+
+void unpack(const block_q6_K & b, unpacked & out) {
+    for (int j = 0; j < QK_K; j += 128) {
+        for (int l = 0; l < 32; ++l) {
+            const uint8_t * ql = b.ql + j / 2 + l;
+            const int bits = b.qh[j / 4 + l];
+            out.quants[j + l]      = (ql[0]  & 0xF) | (bits & 0x03) << 4;
+            out.quants[j + l + 32] = (ql[32] & 0xF) | (bits & 0x0C) << 2;
+            out.quants[j + l + 64] = (ql[0]  >> 4)  | (bits & 0x30);
+            out.quants[j + l + 96] = (ql[32] >> 4)  | (bits & 0xC0) >> 2;
+        }
+    }
+    memcpy(out.scales, b.scales, sizeof(out.scales));
+    out.d = out.dmin = b.d;
+}
+
+// L rows of `stride` blocks each, one block of each, into a tile.
+template <typename block> void pack(const block * from, int64_t stride, char * to) {
+    using t = tile<block>;
+    memset(to, 0, t::size);
+    for (int n = 0; n < L; ++n) {
+        unpacked u;
+        unpack(from[n * stride], u);
+        for (int k = 0; k < QK_K; ++k) {
+            const int vec = k / 4, byte = n * 4 + k % 4, g = k / t::k_group, r = k % t::k_group / 4;
+            to[vec / 2 * 4 * L + byte] |= char((u.quants[k] & 0xF) << (vec % 2 * 4));
+            if constexpr (t::high_bits > 0) {
+                to[t::high + g * 4 * L + byte] |= char((u.quants[k] >> 4) << (t::high_bits * r));
+            }
+        }
+        for (int g = 0; g < t::n_groups; ++g) {
+            to[t::scales + g * L + n] = char(u.scales[g]);
+        }
+        for (int g = 0; g < t::n_mins; ++g) {
+            to[t::mins + g * L + n] = char(u.mins[g]);
+        }
+        memcpy(to + t::d    + n * sizeof(ggml_half), &u.d,    sizeof(ggml_half));
+        memcpy(to + t::dmin + n * sizeof(ggml_half), &u.dmin, sizeof(ggml_half));
+    }
+}
+
+// --- product -----------------------------------------------------------------
+
+// As quantize_row_q8_K_ref; where the largest value occurs with both signs, the positive one counts.
+void quantize(const float * x, block_q8_K * y, int64_t n_blocks) {
+    for (int64_t i = 0; i < n_blocks; ++i, x += QK_K) {
+        float high[L], low[L];
+        memcpy(high, x, sizeof(high));
+        memcpy(low,  x, sizeof(low));
+        for (int j = L; j < QK_K; j += L) {
+            for (int l = 0; l < L; ++l) {
+                high[l] = x[j + l] > high[l] ? x[j + l] : high[l];
+                low[l]  = x[j + l] < low[l]  ? x[j + l] : low[l];
+            }
+        }
+        const float largest = *std::max_element(high, high + L), smallest = *std::min_element(low, low + L);
+        const float extreme = largest >= -smallest ? largest : smallest;
+        if (extreme == 0) {
+            memset(&y[i], 0, sizeof(y[i]));
+            continue;
+        }
+        const float iscale = -127.0f / extreme;
+        for (int j = 0; j < QK_K; j += L) {
+            store(y[i].qs + j, times(reals(x + j), real(iscale)));
+        }
+        for (int j = 0; j < QK_K / 16; ++j) {
+            int sum = 0;
+            for (int l = 0; l < 16; ++l) {
+                sum += y[i].qs[j * 16 + l];
+            }
+            y[i].bsums[j] = int16_t(sum);
+        }
+        y[i].d = 1 / iscale;
+    }
+}
+
+// Of n_rows <= M rows A {n_rows, n_blocks} with the L columns of n_blocks tiles; C {n_rows, L} of stride ldc.
+template <typename block, int M>
+void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, float * C, int64_t ldc) {
+    using t = tile<block>;
+    constexpr int lines = (t::size / t::n_groups + 63) / 64; // of memory for a group
+
+    const block_q8_K * a[M];
+    fvec total[M];
+    for (int m = 0; m < M; ++m) {
+        a[m]     = A + int64_t(std::min(m, n_rows - 1)) * n_blocks; // rows too many repeat the last one
+        total[m] = real(0);
+    }
+    for (int i = 0; i < n_blocks; ++i, B += t::size) {
+        fvec acc[M];
+        each<M>([&](auto m) { acc[m] = real(0); });
+        for (int g = 0; g < t::n_groups; ++g) {
+            for (int l = 0; l < lines; ++l) {
+                _mm_prefetch(B + k_ahead + (g * lines + l) * 64, _MM_HINT_T0);
+            }
+            ivec quants[t::n_vecs];
+            t::quants(B, g, quants);
+            const fvec scale = t::scale(B, g);
+            each<M>([&](auto m) {
+                const int8_t * q = a[m][i].qs + g * t::k_group;
+                ivec sum = number(0);
+                each<t::n_vecs / 2>([&](auto r) {
+                    sum = dot_bytes(sum, quants[2 * r], everywhere(q + 8 * r), quants[2 * r + 1], everywhere(q + 8 * r + 4));
+                });
+                acc[m] = plus_times(acc[m], to_float(sum), scale);
+            });
+        }
+        ivec offsets[8];
+        each<8>([&](auto j) { offsets[j] = t::offset_pair(B, j); });
+        const fvec d = halves(B + t::d), d_offset = halves(B + t::dmin);
+        each<M>([&](auto m) {
+            ivec sum = number(0);
+            each<8>([&](auto j) { sum = dot_words(sum, offsets[j], everywhere(a[m][i].bsums + 2 * j)); });
+            const fvec column = minus_times(times(acc[m], d), to_float(sum), d_offset);
+            total[m] = plus_times(total[m], column, real(a[m][i].d));
+        });
+    }
+    for (int m = 0; m < n_rows; ++m) {
+        store(C + m * ldc, total[m]);
+    }
+}
+
+template <typename block>
+void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, float * C, int64_t ldc) {
+    static_assert(k_rows == 16);
+    const auto with = [&](auto m) { multiply<block, m>(n_rows, n_blocks, A, B, C, ldc); };
+    switch (n_rows) {
+        case 1:                                         return with(std::integral_constant<int, 1>());
+        case 2:                                         return with(std::integral_constant<int, 2>());
+        case 3:                                         return with(std::integral_constant<int, 3>());
+        case 4:                                         return with(std::integral_constant<int, 4>());
+        case 5: case 6:                                 return with(std::integral_constant<int, 6>());
+        case 7: case 8:                                 return with(std::integral_constant<int, 8>());
+        case 9: case 10: case 11: case 12:              return with(std::integral_constant<int, 12>());
+        default:                                        return with(std::integral_constant<int, 16>());
+    }
+}
+
+template <typename block>
+void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
+    const ggml_tensor * w = dst->src[0], * x = dst->src[1];
+    const int     n_blocks = int(w->ne[0] / QK_K);
+    const int64_t n_rows   = ggml_nrows(x);
+    block_q8_K * A = static_cast<block_q8_K *>(params->wdata);
+
+    for (int64_t row = params->ith; row < n_rows; row += params->nth) {
+        quantize((const float *) x->data + row * w->ne[0], A + row * n_blocks, n_blocks);
+    }
+    ggml_barrier(params->threadpool);
+
+    const int64_t n_tiles = w->ne[1] / L;
+    const int64_t first = n_tiles * params->ith / params->nth, last = n_tiles * (params->ith + 1) / params->nth;
+    for (int64_t chunk = 0; chunk < n_rows; chunk += k_chunk) {
+        const int64_t end = std::min(chunk + k_chunk, n_rows);
+        for (int64_t n = first; n < last; ++n) {
+            for (int64_t m = chunk; m < end; m += k_rows) {
+                multiply<block>(int(std::min<int64_t>(k_rows, end - m)), n_blocks, A + m * n_blocks,
+                    (const char *) w->data + n * n_blocks * tile<block>::size, (float *) dst->data + m * w->ne[1] + n * L, w->ne[1]);
+            }
+        }
+    }
+}
+
+template <typename block> void set(ggml_tensor * w, const void * data) {
+    const int64_t n_blocks = w->ne[0] / QK_K;
+    const block * from = static_cast<const block *>(data);
+    parallel_for(int(w->ne[1] / L), [&](int begin, int end) {
+        for (int64_t n = begin; n < end; ++n) {
+            for (int64_t i = 0; i < n_blocks; ++i) {
+                pack(from + n * L * n_blocks + i, n_blocks, (char *) w->data + (n * n_blocks + i) * tile<block>::size);
+            }
+        }
+    });
+}
+
+// Calls f with a null pointer to the block type. False: a type that is not ours.
+template <typename F> bool with_block(ggml_type type, const F & f) {
+    switch (type) {
+        case GGML_TYPE_Q4_K: f((block_q4_K *) nullptr); return true;
+        case GGML_TYPE_Q5_K: f((block_q5_K *) nullptr); return true;
+        case GGML_TYPE_Q6_K: f((block_q6_K *) nullptr); return true;
+        default:             return false;
+    }
+}
+
+// --- buffer type -------------------------------------------------------------
+
+struct kquants_traits : ggml::cpu::tensor_traits {
+    bool work_size(int, const ggml_tensor * op, size_t & size) override {
+        size = ggml_nrows(op->src[1]) * op->src[0]->ne[0] / QK_K * sizeof(block_q8_K);
+        return true;
+    }
+    bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
+        return op->op == GGML_OP_MUL_MAT && with_block(op->src[0]->type, [&](auto * b) {
+            mul_mat<std::remove_pointer_t<decltype(b)>>(params, op);
+        });
+    }
+};
+
+struct kquants_buffer_type : ggml::cpu::extra_buffer_type {
+    bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
+        const ggml_tensor * w = op->src[0], * x = op->src[1];
+        return op->op == GGML_OP_MUL_MAT && get_tensor_traits(op) &&
+            with_block(w->type, [](auto *) {}) && w->ne[0] % QK_K == 0 && w->ne[1] % L == 0 && w->ne[2] == 1 && w->ne[3] == 1 &&
+            x->type == GGML_TYPE_F32 && ggml_is_contiguous(x) && (!x->buffer || ggml_backend_buft_is_host(x->buffer->buft));
+    }
+    ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
+        static kquants_traits traits;
+        const ggml_tensor * w = op->src[0];
+        return op->op == GGML_OP_MUL_MAT && w->buffer && w->buffer->buft == ggml_backend_cpu_kquants_buffer_type() ? &traits : nullptr;
+    }
+};
+
+void set_tensor(ggml_backend_buffer_t, ggml_tensor * w, const void * data, size_t offset, size_t size) {
+    GGML_ASSERT(offset == 0 && size == ggml_nbytes(w)); // as a whole
+    with_block(w->type, [&](auto * b) { set<std::remove_pointer_t<decltype(b)>>(w, data); });
+}
+
+ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
+    if (buffer) {
+        buffer->buft             = buft;
+        buffer->iface.set_tensor = set_tensor;
+        buffer->iface.get_tensor = nullptr;
+        buffer->iface.cpy_tensor = nullptr;
+    }
+    return buffer;
+}
+
+size_t alloc_size(ggml_backend_buffer_type_t, const ggml_tensor * w) {
+    size_t size = ggml_nbytes(w);
+    with_block(w->type, [&](auto * b) {
+        size = w->ne[1] / L * (w->ne[0] / QK_K) * tile<std::remove_pointer_t<decltype(b)>>::size;
+    });
+    return size;
+}
+
+} // namespace
+
+ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void) {
+    static ggml_backend_buffer_type type = {
+        /* .iface   = */ {
+            /* .get_name       = */ [](ggml_backend_buffer_type_t) { return "CPU_KQUANTS"; },
+            /* .alloc_buffer   = */ alloc_buffer,
+            /* .get_alignment  = */ [](ggml_backend_buffer_type_t) -> size_t { return TENSOR_ALIGNMENT; },
+            /* .get_max_size   = */ nullptr,
+            /* .get_alloc_size = */ alloc_size,
+            /* .is_host        = */ nullptr,
+        },
+        /* .device  = */ ggml_backend_reg_dev_get(ggml_backend_cpu_reg(), 0),
+        /* .context = */ new kquants_buffer_type(),
+    };
+    return &type;
+}
+
+#endif // GGML_USE_CPU_KQUANTS

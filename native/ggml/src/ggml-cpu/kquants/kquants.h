@@ -1,0 +1,9 @@
+#pragma once
+
+#include "ggml-backend.h"
+
+// A buffer type for Q4_K, Q5_K and Q6_K weights, where the processor can take dot products of bytes.
+#if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
+#define GGML_USE_CPU_KQUANTS
+ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void);
+#endif

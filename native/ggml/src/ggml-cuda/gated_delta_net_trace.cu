@@ -1,0 +1,266 @@
+#include "gated_delta_net_trace.cuh"
+
+// The state is stored transposed: column c of S is S contiguous floats. Columns do not depend on
+// each other, so a few lanes hold one in registers and all tokens go over it: the old trace is
+// committed, the state stored, the new tokens traced. Keys and queries of a tile of tokens are read
+// once a block, through shared memory.
+
+static constexpr int GDN_TILE    = 16; // tokens
+static constexpr int GDN_COLUMNS = 16; // of a block
+
+struct gdn_trace_args {
+    float *       state;  // [n_seqs][H_v][S][S]
+    float *       trace;  // [n_seqs][trace row]
+    const int *   replay; // [n_seqs][2]
+    const float * q;
+    const float * k;
+    const float * v;
+    const float * g;
+    const float * beta;
+    float *       out;    // [n_seqs][n_tokens][H_v][S]
+    int H_k, H_v, n_tokens, n_trace;
+    int64_t trace_row;
+    int64_t sk1, sk2, sk3; // strides of q and k in floats
+    int64_t sv1, sv2, sv3;
+    float scale;
+};
+
+template <int S, bool KDA>
+struct gdn_trace_tile {
+    float k[GDN_TILE][S];
+    float q[GDN_TILE][S];
+    float w[GDN_TILE][GDN_COLUMNS]; // v of the input, u of the trace
+    float alpha[GDN_TILE][KDA ? S : 1];
+    float beta[GDN_TILE];
+};
+
+// One column, spread over LANES lanes: lane l holds rows 4*(l + LANES*r) ... +3.
+template <int S, bool KDA>
+struct gdn_trace_column {
+    static constexpr int LANES = S / 4 < 8 ? S / 4 : 8;
+    static constexpr int R     = S / (4 * LANES);
+
+    float s[R][4];
+
+    __device__ __forceinline__ void load(const float * column, int lane) {
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            *(float4 *) s[r] = ((const float4 *) column)[lane + LANES * r];
+        }
+    }
+
+    __device__ __forceinline__ void store(float * column, int lane) const {
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            ((float4 *) column)[lane + LANES * r] = *(const float4 *) s[r];
+        }
+    }
+
+    // The two halves of S' = alpha S + k u^T. Replay and run share them, rounding included.
+    __device__ __forceinline__ void decay(const float * alpha, int lane) {
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                s[r][i] = __fmul_rn(s[r][i], alpha[KDA ? 4 * (lane + LANES * r) + i : 0]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void update(const float * k, float u, int lane) {
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const float4 kr = ((const float4 *) k)[lane + LANES * r];
+            s[r][0] = __fmaf_rn(kr.x, u, s[r][0]);
+            s[r][1] = __fmaf_rn(kr.y, u, s[r][1]);
+            s[r][2] = __fmaf_rn(kr.z, u, s[r][2]);
+            s[r][3] = __fmaf_rn(kr.w, u, s[r][3]);
+        }
+    }
+
+    __device__ __forceinline__ float dot(const float * x, int lane) const {
+        float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const float4 xr = ((const float4 *) x)[lane + LANES * r];
+            sum[0] = fmaf(s[r][0], xr.x, sum[0]);
+            sum[1] = fmaf(s[r][1], xr.y, sum[1]);
+            sum[2] = fmaf(s[r][2], xr.z, sum[2]);
+            sum[3] = fmaf(s[r][3], xr.w, sum[3]);
+        }
+        return warp_reduce_sum<LANES>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+};
+
+template <int S, bool KDA>
+__global__ void __launch_bounds__(gdn_trace_column<S, KDA>::LANES * GDN_COLUMNS)
+gated_delta_net_trace_cuda(const gdn_trace_args a) {
+    using column_t = gdn_trace_column<S, KDA>;
+    constexpr int LANES   = column_t::LANES;
+    constexpr int THREADS = LANES * GDN_COLUMNS;
+    constexpr int G       = KDA ? S : 1;
+
+    __shared__ __align__(16) gdn_trace_tile<S, KDA> tile;
+
+    const int h    = blockIdx.x;
+    const int seq  = blockIdx.y;
+    const int col0 = blockIdx.z * GDN_COLUMNS;
+    const int hk   = h % a.H_k;
+
+    const int lane = threadIdx.x % LANES;
+    const int c    = threadIdx.x / LANES;
+    const int col  = col0 + c;
+
+    ggml_cuda_pdl_sync();
+
+    const int n_replay = min(a.replay[2 * seq], a.n_trace);
+    const int half     = a.replay[2 * seq + 1];
+
+    float * trace   = a.trace + seq * a.trace_row;
+    float * trace_u = trace + h * S;
+    float * trace_k = trace + (int64_t) a.n_trace * a.H_v * S;
+    float * trace_g = trace_k + (int64_t) 2 * a.n_trace * a.H_k * S;
+    const int64_t half_k = (int64_t) a.n_trace * a.H_k * S;
+    const int64_t half_g = (int64_t) a.n_trace * a.H_v * G;
+
+    float * state = a.state + ((int64_t) (seq * a.H_v + h) * S + col) * S;
+
+    column_t column;
+    column.load(state, lane);
+
+    // 1. commit what was kept of the old trace
+    for (int t0 = 0; t0 < n_replay; t0 += GDN_TILE) {
+        const int n = min(GDN_TILE, n_replay - t0);
+        for (int i = threadIdx.x; i < n * S; i += THREADS) {
+            tile.k[i / S][i % S] = trace_k[half * half_k + ((int64_t) (t0 + i / S) * a.H_k + hk) * S + i % S];
+        }
+        for (int i = threadIdx.x; i < n * GDN_COLUMNS; i += THREADS) {
+            tile.w[i / GDN_COLUMNS][i % GDN_COLUMNS] =
+                trace_u[(int64_t) (t0 + i / GDN_COLUMNS) * a.H_v * S + col0 + i % GDN_COLUMNS];
+        }
+        for (int i = threadIdx.x; i < n * G; i += THREADS) {
+            tile.alpha[i / G][i % G] = expf(trace_g[half * half_g + ((int64_t) (t0 + i / G) * a.H_v + h) * G + i % G]);
+        }
+        __syncthreads();
+        for (int t = 0; t < n; ++t) {
+            column.decay(tile.alpha[t], lane);
+            column.update(tile.k[t], tile.w[t][c], lane);
+        }
+        __syncthreads();
+    }
+
+    // 2. to 4. the first n_commit tokens, the state, the others
+    const int n_commit = max(0, a.n_tokens - a.n_trace);
+    if (n_commit == 0 && n_replay > 0) {
+        column.store(state, lane);
+    }
+    for (int t0 = 0; t0 < a.n_tokens; t0 += GDN_TILE) {
+        const int n = min(GDN_TILE, a.n_tokens - t0);
+        for (int i = threadIdx.x; i < n * S; i += THREADS) {
+            const int t = t0 + i / S;
+            const int64_t at = seq * a.sk3 + t * a.sk2 + hk * a.sk1 + i % S;
+            const float k = a.k[at];
+            tile.k[i / S][i % S] = k;
+            tile.q[i / S][i % S] = a.q[at];
+            if (blockIdx.z == 0 && h < a.H_k && t >= n_commit) {
+                trace_k[(1 - half) * half_k + ((int64_t) (t - n_commit) * a.H_k + h) * S + i % S] = k;
+            }
+        }
+        for (int i = threadIdx.x; i < n * GDN_COLUMNS; i += THREADS) {
+            const int t = t0 + i / GDN_COLUMNS;
+            tile.w[i / GDN_COLUMNS][i % GDN_COLUMNS] =
+                a.v[seq * a.sv3 + t * a.sv2 + h * a.sv1 + col0 + i % GDN_COLUMNS];
+        }
+        for (int i = threadIdx.x; i < n * G; i += THREADS) {
+            const int t = t0 + i / G;
+            const float g = a.g[((int64_t) (seq * a.n_tokens + t) * a.H_v + h) * G + i % G];
+            tile.alpha[i / G][i % G] = expf(g);
+            if (blockIdx.z == 0 && t >= n_commit) {
+                trace_g[(1 - half) * half_g + ((int64_t) (t - n_commit) * a.H_v + h) * G + i % G] = g;
+            }
+        }
+        for (int i = threadIdx.x; i < n; i += THREADS) {
+            tile.beta[i] = a.beta[(int64_t) (seq * a.n_tokens + t0 + i) * a.H_v + h];
+        }
+        __syncthreads();
+        for (int i = 0; i < n; ++i) {
+            const int t = t0 + i;
+            if (t == n_commit && t > 0) {
+                column.store(state, lane);
+            }
+            column.decay(tile.alpha[i], lane);
+            const float u = tile.beta[i] * (tile.w[i][c] - column.dot(tile.k[i], lane));
+            column.update(tile.k[i], u, lane);
+            const float o = column.dot(tile.q[i], lane);
+            if (lane == 0) {
+                a.out[((int64_t) (seq * a.n_tokens + t) * a.H_v + h) * S + col] = o * a.scale;
+                if (t >= n_commit) {
+                    trace_u[(int64_t) (t - n_commit) * a.H_v * S + col] = u;
+                }
+            }
+        }
+        __syncthreads();
+    }
+}
+
+template <bool KDA>
+static void launch(const gdn_trace_args & args, int S, int n_seqs, cudaStream_t stream) {
+    const dim3 blocks(args.H_v, n_seqs, S / GDN_COLUMNS);
+    const dim3 threads((S / 4 < 8 ? S / 4 : 8) * GDN_COLUMNS, 1, 1);
+    const ggml_cuda_kernel_launch_params params(blocks, threads, 0, stream);
+    switch (S) {
+        case 16:  ggml_cuda_kernel_launch(gated_delta_net_trace_cuda<16,  KDA>, params, args); break;
+        case 32:  ggml_cuda_kernel_launch(gated_delta_net_trace_cuda<32,  KDA>, params, args); break;
+        case 64:  ggml_cuda_kernel_launch(gated_delta_net_trace_cuda<64,  KDA>, params, args); break;
+        case 128: ggml_cuda_kernel_launch(gated_delta_net_trace_cuda<128, KDA>, params, args); break;
+        default:  GGML_ABORT("fatal error");
+    }
+}
+
+bool ggml_cuda_supports_gated_delta_net_trace(const ggml_tensor * dst) {
+    const int64_t S = dst->ne[0];
+    return S == 16 || S == 32 || S == 64 || S == 128;
+}
+
+void ggml_cuda_op_gated_delta_net_trace(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
+    const ggml_tensor * state  = dst->src[0];
+    const ggml_tensor * trace  = dst->src[1];
+    const ggml_tensor * replay = dst->src[2];
+    const ggml_tensor * q      = dst->src[3];
+    const ggml_tensor * k      = dst->src[4];
+    const ggml_tensor * v      = dst->src[5];
+    const ggml_tensor * g      = dst->src[6];
+    const ggml_tensor * beta   = dst->src[7];
+
+    const int S      = (int) v->ne[0];
+    const int n_seqs = (int) v->ne[3];
+
+    gdn_trace_args args;
+    args.state     = (float *) state->data;
+    args.trace     = (float *) trace->data;
+    args.replay    = (const int *) replay->data;
+    args.q         = (const float *) q->data;
+    args.k         = (const float *) k->data;
+    args.v         = (const float *) v->data;
+    args.g         = (const float *) g->data;
+    args.beta      = (const float *) beta->data;
+    args.out       = (float *) dst->data;
+    args.H_k       = (int) k->ne[1];
+    args.H_v       = (int) v->ne[1];
+    args.n_tokens  = (int) v->ne[2];
+    args.n_trace   = ggml_get_op_params_i32(dst, 0);
+    args.trace_row = trace->nb[1] / sizeof(float);
+    args.sk1       = k->nb[1] / sizeof(float);
+    args.sk2       = k->nb[2] / sizeof(float);
+    args.sk3       = k->nb[3] / sizeof(float);
+    args.sv1       = v->nb[1] / sizeof(float);
+    args.sv2       = v->nb[2] / sizeof(float);
+    args.sv3       = v->nb[3] / sizeof(float);
+    args.scale     = 1.0f / sqrtf((float) S);
+
+    if (g->ne[0] == 1) {
+        launch<false>(args, S, n_seqs, ctx.stream());
+    } else {
+        launch<true>(args, S, n_seqs, ctx.stream());
+    }
+}

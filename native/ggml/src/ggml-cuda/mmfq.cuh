@@ -1,0 +1,30 @@
+#include "common.cuh"
+
+// Quantized matrix times few columns: what a token, or the block that verifies drafted tokens, asks
+// of every weight. The weights are read once whatever the number of columns.
+
+#define MMFQ_MAX_COLS     16 // columns of src1
+#define MMFQ_MAX_MATRICES  4 // products of one activation in one launch
+
+// Bytes of the quantized form of an activation.
+size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * src1);
+
+// Whether dst = src0*src1, a GGML_OP_MUL_MAT, can be computed here.
+bool ggml_cuda_should_use_mmfq(const ggml_tensor * dst, int cc);
+
+// The products dst[0..n-1], which share src1 and the type of src0. With `add` the only product gets
+// it added and goes to `out`, with `glu` it is dst[0] = up, dst[1] = gate and their GLU goes to `out`.
+struct ggml_cuda_mmfq_fusion {
+    const ggml_tensor * add = nullptr;
+    const ggml_tensor * glu = nullptr;
+    ggml_tensor *       out = nullptr;
+};
+
+void ggml_cuda_mul_mat_few_q(ggml_backend_cuda_context & ctx, ggml_tensor * const * dst, int n, const ggml_cuda_mmfq_fusion & fusion = {});
+
+// The norm before such products, with its weights and, in the second form, times SiLU of a gate: the
+// result goes to `out`, and quantized to where the products that read `src1`, a view of it, find it.
+void ggml_cuda_mmfq_rms_norm(ggml_backend_cuda_context & ctx,
+        const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * out, const ggml_tensor * src1);
+void ggml_cuda_mmfq_rms_norm_gated(ggml_backend_cuda_context & ctx,
+        const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * gate, const ggml_tensor * out, const ggml_tensor * src1);
