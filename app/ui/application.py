@@ -23,9 +23,10 @@ from PySide6.QtWidgets import QApplication
 from app import log, paths, settings
 from app.engine import Engine
 from app.library import Library
-from app.ui import icons
-from app.ui.main_window import MainWindow
-from app.ui.theme import DARK, Theme
+from app.ui.look import icons
+from app.ui.look.palette import DARK
+from app.ui.look.theme import Theme
+from app.ui.window.main_window import MainWindow
 
 
 def run(argv: Sequence[str] | None = None) -> int:

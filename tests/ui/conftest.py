@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine import FakeEngine
 from app.settings import Settings
-from app.ui.main_window import MainWindow
-from app.ui.theme import Theme
+from app.ui.look.theme import Theme
+from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
 
 OpenWindow = Callable[..., MainWindow]

@@ -20,8 +20,8 @@ from app.engine import Engine, Script
 from app.errors import ContextFullError
 from app.library import Library
 from app.settings import Settings
-from app.ui.main_window import MainWindow
-from app.ui.theme import Theme
+from app.ui.look.theme import Theme
+from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
 
 QUESTION = "What is DFlash?"

@@ -10,8 +10,8 @@ from app import paths
 from app.engine import Engine
 from app.library import Library
 from app.settings import Settings
-from app.ui.main_window import MainWindow
-from app.ui.theme import Theme
+from app.ui.look.theme import Theme
+from app.ui.window.main_window import MainWindow
 from tests.ui.shots import answered
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"

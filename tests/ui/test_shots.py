@@ -8,7 +8,8 @@ import pytest
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
-from app.ui.theme import DARK, LIGHT, Theme
+from app.ui.look.palette import DARK, LIGHT
+from app.ui.look.theme import Theme
 from tests.ui import shots
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"

@@ -19,7 +19,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from pytestqt.qtbot import QtBot
 
 from app.engine import Decoded, Event, Script
-from app.ui.main_window import MainWindow
+from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow
 from tests.ui.fakes import BatchEngine
 

@@ -14,8 +14,8 @@ from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen, QPoly
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.engine import RoundRecord
-from app.ui import theme
-from app.ui.theme import Space
+from app.ui.look import theme
+from app.ui.look.theme import Space
 
 CELL: Final = 11
 GAP: Final = 3

@@ -9,10 +9,10 @@ from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.engine import Answer, LoadedModel, RoundRecord
-from app.ui import theme, words
+from app.ui.look import theme, words
+from app.ui.look.theme import Size, Space
 from app.ui.meters.model import MeterModel
 from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sparkline
-from app.ui.theme import Size, Space
 
 REPAINT_MS: Final = 70
 """Least time between two repaints: about 14 a second."""

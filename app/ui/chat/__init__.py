@@ -1,0 +1,1 @@
+"""One conversation on the page: messages, answers, the composer."""

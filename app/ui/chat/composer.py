@@ -1,0 +1,200 @@
+"""Where the user writes: a field that grows, the context meter, Send and Stop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.look import theme, words
+from app.ui.look.icons import IconButton
+from app.ui.look.theme import Size, Space
+
+MOST_LINES: Final = 8
+
+
+LONG_PASTE: Final = 8_000
+"""Characters from which on a pasted text is kept beside the field, which stays quick."""
+
+
+class Field(QPlainTextEdit):
+    send_wanted = Signal()
+    long_pasted = Signal(str)
+    focused = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.send_with = "enter"
+        self.setFont(theme.font(Size.BODY))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setPlaceholderText("Ask anything …")
+        self.setAccessibleName("Your message")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().setDocumentMargin(2)
+        self.textChanged.connect(self._grow)
+        self._grow()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        control = modifiers == Qt.KeyboardModifier.ControlModifier
+        plain = modifiers == Qt.KeyboardModifier.NoModifier and self.send_with == "enter"
+        if enter and (control or plain):
+            self.send_wanted.emit()
+            return
+        super().keyPressEvent(event)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if len(text := source.text()) > LONG_PASTE:
+            self.long_pasted.emit(text)
+        else:
+            self.insertPlainText(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._grow()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focused.emit(False)
+
+    def _grow(self) -> None:
+        # The size of a QPlainTextDocumentLayout counts lines, not pixels.
+        lines = max(1, min(MOST_LINES, round(self.document().size().height())))
+        fits = lines < MOST_LINES
+        policy = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded
+        )
+        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 8)
+
+
+class Composer(QFrame):
+    send_wanted = Signal(str)
+    stop_wanted = Signal()
+    think_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "composer")
+        self._busy = False
+        self._obstacle = ""
+        self._pasted: list[str] = []
+        self.field = Field()
+        self._pastes = IconButton(
+            "close", "Remove the pasted text", kind="outline", text="-", size=14
+        )
+        self._pastes.clicked.connect(lambda: self._set_pasted([]))
+        self._pastes.hide()
+        self._think = IconButton(
+            "think", "Let the model think before it answers", kind="toggle", text="Think", size=16
+        )
+        self._think.setCheckable(True)
+        self._context = QLabel()
+        self._context.setProperty("kind", "caption")
+        self._context.setFont(theme.font(Size.SMALL))
+        self._context.setAccessibleName("Context used: unknown")
+        self._hint = QLabel()
+        self._hint.setProperty("kind", "caption")
+        self._hint.setFont(theme.font(Size.SMALL))
+        self.stop = IconButton("stop", "Stop the answer (Esc)", kind="stop", role="text")
+        self.send = IconButton("send", "Send (Enter)", kind="send", role="on_accent")
+        self.stop.hide()
+
+        tools = QHBoxLayout()
+        tools.setSpacing(Space.S)
+        tools.addWidget(self._think)
+        tools.addWidget(self._hint)
+        tools.addStretch(1)
+        tools.addWidget(self._context)
+        tools.addWidget(self.stop)
+        tools.addWidget(self.send)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(Space.M, Space.M, Space.S, Space.S)
+        column.setSpacing(Space.S)
+        column.addWidget(self._pastes, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.field)
+        column.addLayout(tools)
+
+        self.field.send_wanted.connect(self._send)
+        self.field.textChanged.connect(self._update)
+        self.field.long_pasted.connect(lambda text: self._set_pasted([*self._pasted, text]))
+        self.field.focused.connect(self._show_focus)
+        self.send.clicked.connect(self._send)
+        self.stop.clicked.connect(self.stop_wanted)
+        self._think.toggled.connect(self.think_changed)
+        self._update()
+
+    def set_send_with(self, key: str) -> None:
+        self.field.send_with = key
+        self.send.set_label("Send (Enter)" if key == "enter" else "Send (Ctrl+Enter)")
+
+    def set_think(self, think: bool) -> None:
+        self._think.setChecked(think)
+
+    def set_busy(self, busy: bool) -> None:
+        self._busy = busy
+        self.stop.setVisible(busy)
+        self.send.setVisible(not busy)
+        self._update()
+
+    def set_obstacle(self, why: str) -> None:
+        """Why nothing can be sent now; empty when it can."""
+        self._obstacle = why
+        self._hint.setText(why)
+        self._update()
+
+    def set_context(self, used: int, size: int) -> None:
+        self._context.setText(f"{words.count(used)} / {words.count(size)}" if size else "")
+        about = f"Context used: {used} of {size} tokens" if size else "Context used: unknown"
+        self._context.setAccessibleName(about)
+        self._context.setToolTip(about)
+
+    def _send(self) -> None:
+        if self.send.isEnabled() and not self._busy:
+            text = self._message()
+            self.field.clear()
+            self._set_pasted([])
+            self.send_wanted.emit(text)
+
+    def _message(self) -> str:
+        written = self.field.toPlainText().strip("\n")
+        return "\n\n".join(part for part in (written, *self._pasted) if part.strip())
+
+    def _set_pasted(self, texts: list[str]) -> None:
+        self._pasted = texts
+        self._pastes.setText(f"Pasted text · {words.count(sum(map(len, texts)))} characters")
+        self._pastes.setVisible(bool(texts))
+        self._update()
+
+    def _update(self) -> None:
+        self.send.setEnabled(bool(self._message()) and not self._obstacle)
+
+    def _show_focus(self, focused: bool) -> None:
+        self.setProperty("focused", focused)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+    def sizeHint(self) -> QSize:
+        return QSize(theme.COLUMN, super().sizeHint().height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.field.setFont(theme.font(Size.BODY))

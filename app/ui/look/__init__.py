@@ -1,0 +1,1 @@
+"""The visual language: palette, type, icons, small controls, words for numbers."""

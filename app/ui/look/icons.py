@@ -1,0 +1,104 @@
+"""Icons of assets/icons in the palette's colours."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from PySide6.QtCore import QByteArray, QEvent, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPaintEvent, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from app import paths
+from app.ui.look import theme
+
+CONFIRM_MS: Final = 1_500
+
+
+@lru_cache(maxsize=256)
+def pixmap(name: str, colour: str, size: int, ratio: float) -> QPixmap:
+    """Icon `name`, `size` px wide, for a screen of `ratio` device pixels a px."""
+    svg = (paths.assets() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
+    renderer = QSvgRenderer(QByteArray(svg.replace("currentColor", colour).encode()))
+    result = QPixmap(round(size * ratio), round(size * ratio))
+    result.setDevicePixelRatio(ratio)
+    result.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(result)
+    renderer.render(painter, QRectF(0, 0, size, size))
+    painter.end()
+    return result
+
+
+def icon(name: str, colour: str, size: int) -> QIcon:
+    result = QIcon()
+    app = QGuiApplication.instance()
+    ratio = app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0
+    for scale in {1.0, 2.0, ratio}:
+        result.addPixmap(pixmap(name, colour, size, scale))
+    return result
+
+
+class IconButton(QToolButton):
+    """A tool button whose icon follows the palette. `label` is name and tooltip."""
+
+    def __init__(
+        self,
+        name: str,
+        label: str,
+        parent: QWidget | None = None,
+        *,
+        kind: str = "icon",
+        role: str = "muted",
+        text: str = "",
+        size: int = 18,
+    ) -> None:
+        super().__init__(parent)
+        self._icon_name, self._role = name, role
+        self.setProperty("kind", kind)
+        self.setIconSize(QSize(size, size))
+        self.setText(text)
+        if text:
+            self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.set_label(label)
+        self._paint_icon()
+
+    def set_label(self, label: str) -> None:
+        self.setToolTip(label)
+        self.setAccessibleName(label)
+
+    def set_icon(self, name: str) -> None:
+        self._icon_name = name
+        self._paint_icon()
+
+    def confirm(self) -> None:
+        """Show for a moment that it was done."""
+        usual, self._icon_name = self._icon_name, "check"
+        self._paint_icon()
+        if usual != "check":
+            QTimer.singleShot(CONFIRM_MS, self, lambda: self.set_icon(usual))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
+            self._paint_icon()
+
+    def _paint_icon(self) -> None:
+        role = self._role if self.isEnabled() else "muted"
+        colour = getattr(theme.current(), role)
+        self.setIcon(icon(self._icon_name, colour, self.iconSize().width()))
+
+
+class Sign(QWidget):
+    """An icon that is no button."""
+
+    def __init__(self, name: str, role: str, size: int = 18) -> None:
+        super().__init__()
+        self._name, self._role = name, role
+        self.setFixedSize(size, size)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colour = getattr(theme.current(), self._role)
+        painter = QPainter(self)
+        painter.drawPixmap(0, 0, pixmap(self._name, colour, self.width(), self.devicePixelRatioF()))

@@ -1,0 +1,140 @@
+"""The visual language: spacing, type scale, the palette in use."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from app import paths
+from app.ui.look import style
+from app.ui.look.palette import DARK, LIGHT, Palette
+
+
+class Space(IntEnum):
+    """Distances in px."""
+
+    XS = 4
+    S = 8
+    M = 12
+    L = 16
+    XL = 24
+
+
+class Size:
+    """Type sizes in px."""
+
+    SMALL: Final = 12.0
+    CONTROL: Final = 13.0
+    CODE: Final = 13.5
+    BODY: Final = 15.0
+    FIGURE: Final = 26.0
+    HEADINGS: Final = (22.0, 19.0, 17.0, 15.0, 15.0, 15.0)
+
+
+RADIUS: Final = 10
+"""Corner radius in px of bubbles, inputs and code."""
+
+COLUMN: Final = 720
+"""The text column's greatest width in px."""
+
+LINE_HEIGHT: Final = 124.0
+"""Per cent of Inter's own line height (1.21), which together make 1.5."""
+
+SANS: Final = "Inter"
+MONO: Final = "JetBrains Mono"
+
+
+class Theme(QObject):
+    """The palette in use: the user's choice, or the system's where it is `system`."""
+
+    def __init__(self, app: QApplication, choice: str = "system") -> None:
+        super().__init__(app)
+        self._app = app
+        self._choice = choice
+        load_fonts()
+        app.setStyle("Fusion")
+        app.setFont(font(Size.CONTROL))
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._apply)
+        self._apply()
+
+    def choose(self, choice: str) -> None:
+        self._choice = choice
+        self._apply()
+
+    def _apply(self) -> None:
+        dark = self._choice == "dark"
+        if self._choice == "system":
+            dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
+        wanted = DARK if dark else LIGHT
+        if _current.palette is wanted and self._app.styleSheet():
+            return
+        _current.palette = wanted
+        self._app.setPalette(_qpalette(wanted))
+        self._app.setStyleSheet(style.sheet(wanted))
+
+
+class _Current:
+    palette: Palette = LIGHT
+
+
+_current: Final = _Current()
+
+
+def current() -> Palette:
+    """The palette that painters use; a change repaints every widget."""
+    return _current.palette
+
+
+def colour(value: str, alpha: float = 1.0) -> QColor:
+    result = QColor(value)
+    result.setAlphaF(alpha)
+    return result
+
+
+def font(px: float, weight: QFont.Weight = QFont.Weight.Normal, family: str = SANS) -> QFont:
+    """A font of `px` pixels. By points, because pixel sizes cannot be fractions."""
+    result = QFont([family, "Noto Sans", "Noto Color Emoji"])
+    result.setPointSizeF(points(px))
+    result.setWeight(weight)
+    if family == MONO:
+        result.setStyleHint(QFont.StyleHint.Monospace)
+    return result
+
+
+def points(px: float) -> float:
+    return px * 72.0 / QGuiApplication.primaryScreen().logicalDotsPerInchY()
+
+
+def load_fonts() -> None:
+    for file in sorted((paths.assets() / "fonts").glob("*.[ot]tf")):
+        QFontDatabase.addApplicationFont(str(file))
+
+
+def _qpalette(palette: Palette) -> QPalette:
+    role = QPalette.ColorRole
+    result = QPalette()
+    for where, value in {
+        role.Window: palette.window,
+        role.WindowText: palette.text,
+        role.Base: palette.window,
+        role.AlternateBase: palette.surface,
+        role.Text: palette.text,
+        role.Button: palette.surface,
+        role.ButtonText: palette.text,
+        role.PlaceholderText: palette.muted,
+        role.Highlight: palette.selection,
+        role.HighlightedText: palette.text,
+        role.Link: palette.text,
+        role.LinkVisited: palette.text,
+        role.ToolTipBase: palette.raised,
+        role.ToolTipText: palette.text,
+        role.Accent: palette.accent,
+    }.items():
+        result.setColor(where, QColor(value))
+    for where in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, where, QColor(palette.muted))
+    return result

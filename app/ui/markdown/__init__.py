@@ -1,0 +1,1 @@
+"""Markdown that streams in, as blocks of a Qt document."""

@@ -1,0 +1,122 @@
+"""Colours of closed code, lexed in slices so that a long block never holds the loop."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.util import ClassNotFound
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextDocument, QTextLayout
+
+from app.ui.look import theme
+from app.ui.markdown.document import Decoration, code_blocks, plain_text, utf16_length
+
+SLICE: Final = 0.006
+"""Seconds of highlighting in one turn of the event loop."""
+
+_COLOURS: Final = {
+    Comment: "muted",
+    Keyword: "keyword",
+    String: "string",
+    Number: "number",
+    Name.Function: "name_",
+    Name.Class: "name_",
+    Name.Tag: "name_",
+    Name.Decorator: "name_",
+    Name.Attribute: "number",
+    Name.Builtin: "name_",
+}
+
+
+class Highlighter(QObject):
+    """Colours the code of one document, block after block, in the order of `add`."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._document = document
+        self._jobs: deque[Iterator[QTextBlock]] = deque()
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._work)
+
+    def add(self, code: Decoration) -> None:
+        language = code.language.split()[0] if code.language else ""
+        try:
+            lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        except ClassNotFound:
+            return
+        self._jobs.append(_lines(self._document, code, lexer))
+        self._timer.start()
+
+    def clear(self) -> None:
+        self._jobs.clear()
+        self._timer.stop()
+
+    def _work(self) -> None:
+        until = time.perf_counter() + SLICE
+        first = last = None
+        while self._jobs and time.perf_counter() < until:
+            block = next(self._jobs[0], None)
+            if block is None:
+                self._jobs.popleft()
+                continue
+            first, last = first or block, block
+        if first and last:
+            start = first.position()
+            self._document.markContentsDirty(start, last.position() + last.length() - 1 - start)
+        if not self._jobs:
+            self._timer.stop()
+
+
+def _lines(document: QTextDocument, code: Decoration, lexer: Lexer) -> Iterator[QTextBlock]:
+    """Set the formats of one text block after the other."""
+    blocks = iter(code_blocks(document, code))
+    block = next(blocks)
+    column = 0
+    formats: list[QTextLayout.FormatRange] = []
+    for piece, colour in _pieces(lexer, plain_text(document, code.start, code.end)):
+        size = utf16_length(piece)
+        # A newline ends the text block, and so does a chunk of a long line.
+        while piece == "\n" or size > block.length() - 1 - column:
+            room = block.length() - 1 - column
+            if colour and room:
+                formats.append(_range(column, room, colour))
+            block.layout().setFormats(formats)
+            yield block
+            following = next(blocks, None)
+            if following is None:
+                return
+            block, column, formats = following, 0, []
+            if piece == "\n":
+                break
+            size -= room
+        else:
+            if colour and size:
+                formats.append(_range(column, size, colour))
+            column += size
+    block.layout().setFormats(formats)
+    yield block
+
+
+def _pieces(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
+    """Newlines and what is between them, with the name of its colour or nothing."""
+    for kind, value in lexer.get_tokens(text):
+        known = next((k for k in reversed(kind.split()) if k in _COLOURS), None)
+        for piece in re.split("(\n)", value):
+            if piece:
+                yield piece, _COLOURS[known] if known else ""
+
+
+def _range(start: int, length: int, colour: str) -> QTextLayout.FormatRange:
+    result = QTextLayout.FormatRange()
+    result.start, result.length = start, length
+    look = QTextCharFormat()
+    look.setForeground(QColor(getattr(theme.current(), colour)))
+    result.format = look
+    return result

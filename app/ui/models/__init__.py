@@ -1,0 +1,1 @@
+"""Choosing a model and getting it into the engine."""

@@ -1,0 +1,117 @@
+"""The model picker: a button with the loaded model and a list of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app import catalog
+from app.library import ModelState, ModelStatus
+from app.ui.look import theme
+from app.ui.look.icons import IconButton
+from app.ui.look.theme import Size, Space
+
+WIDTH = 340
+
+
+class ModelPicker(IconButton):
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("chevron-down", "Choose a model", parent, text="Choose a model", size=14)
+        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow after the name
+        self.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
+        self._model: ModelStatus | None = None
+        self._short = False
+        self.popup = _Popup(self)
+        self.popup.chosen.connect(self.chosen)
+        self.clicked.connect(self._open)
+
+    def set_models(self, models: Sequence[ModelStatus], chosen: str) -> None:
+        self.popup.fill(models, chosen)
+        self._model = next((m for m in models if m.id == chosen), None)
+        self._name()
+
+    def set_short(self, short: bool) -> None:
+        self._short = short
+        self._name()
+
+    def _name(self) -> None:
+        if self._model is not None:
+            kind = " · tiny demo model" if _bundled(self._model) else ""
+            self.setText(self._model.title if self._short else f"{self._model.title}{kind}")
+            self.set_label(f"Model: {self._model.title}{kind}")
+
+    def _open(self) -> None:
+        self.popup.adjustSize()
+        self.popup.move(self.mapToGlobal(QPoint(0, self.height() + Space.XS)))
+        self.popup.show()
+
+
+class _Popup(QFrame):
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
+        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+        self.setAccessibleName("Models")
+        outside = QVBoxLayout(self)
+        outside.setContentsMargins(0, 0, 0, 0)
+        self._page = QFrame()
+        self._page.setProperty("kind", "popup")
+        self._page.setFixedWidth(WIDTH)
+        outside.addWidget(self._page)
+        self._column = QVBoxLayout(self._page)
+        self._column.setContentsMargins(6, 6, 6, 6)
+        self._column.setSpacing(2)
+
+    def fill(self, models: Sequence[ModelStatus], chosen: str) -> None:
+        while item := self._column.takeAt(0):
+            if old := item.widget():
+                old.deleteLater()
+        for model in models:
+            row = _Row(model, model.id == chosen)
+            row.clicked.connect(lambda _=False, m=model.id: self._choose(m))
+            self._column.addWidget(row)
+
+    def _choose(self, model: str) -> None:
+        self.hide()
+        self.chosen.emit(model)
+
+
+class _Row(QPushButton):
+    """Title and, below it, what the model is or why it cannot be had."""
+
+    def __init__(self, model: ModelStatus, chosen: bool) -> None:
+        super().__init__()
+        known = catalog.find(model.id)
+        title = f"Get {model.title}" if model.state is ModelState.COMING else model.title
+        about = model.reason if not model.usable else known.summary if known else ""
+        mark = "  ✓" if chosen else ""
+        self.setEnabled(model.usable)
+        self.setAccessibleName(f"{title}. {about}")
+        self.setToolTip("" if model.usable else about)
+        head = QLabel(f"{title}{mark}")
+        head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+        if not model.usable:
+            head.setProperty("kind", "muted")
+        text = QLabel(about)
+        text.setFont(theme.font(Size.SMALL))
+        text.setProperty("kind", "muted")
+        text.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, Space.S, 10, Space.S)
+        column.setSpacing(2)
+        for label in (head, text):
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            column.addWidget(label)
+        # A button's own hint knows nothing of a layout inside it.
+        self.setMinimumHeight(column.heightForWidth(WIDTH - 12))
+
+
+def _bundled(model: ModelStatus) -> bool:
+    known = catalog.find(model.id)
+    return known is not None and known.bundled

@@ -1,0 +1,249 @@
+"""The settings: a sheet over the right side of the window.
+
+A value is taken over as soon as it is one that can be used; otherwise its field says
+what is wrong and the old value stays in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.errors import OptionError
+from app.settings import RANGES, Settings
+from app.ui.look import theme
+from app.ui.look.controls import Segments
+from app.ui.look.icons import IconButton
+from app.ui.look.theme import Size, Space
+
+WIDTH: Final = 400
+
+_VERIFY: Final = {
+    "greedy": "Greedy",
+    "gpu-sample": "GPU sampling",
+    "host-sample": "Host sampling",
+}
+_ABOUT_VERIFY: Final = {
+    "greedy": "Takes the likeliest token at each place; what follows plays no part.",
+    "gpu-sample": "Draws from the model's distribution on the device where it runs.",
+    "host-sample": "Draws from the model's distribution on the CPU.",
+}
+
+
+class NumberRow(QWidget):
+    """A label, a field and, below it, a hint or what is wrong."""
+
+    changed = Signal(str, object)
+
+    def __init__(
+        self, key: str, label: str, hint: str, kind: Callable[[str], float], empty: str = ""
+    ) -> None:
+        super().__init__()
+        self._key, self._kind, self._hint, self._empty = key, kind, hint, empty
+        self._settings = Settings()
+        name = QLabel(label)
+        self.field = QLineEdit()
+        self.field.setFixedWidth(112)
+        self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.field.setPlaceholderText(empty)
+        self.field.setAccessibleName(label)
+        self.field.setAccessibleDescription(hint)
+        self.note = QLabel(hint)
+        self.note.setFont(theme.font(Size.SMALL))
+        self.note.setProperty("kind", "caption")
+        self.note.setWordWrap(True)
+        name.setBuddy(self.field)
+        row = QHBoxLayout()
+        row.addWidget(name)
+        row.addStretch(1)
+        row.addWidget(self.field)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.note)
+        self.field.textEdited.connect(lambda _: self._check())
+        self.field.editingFinished.connect(self._finish)
+
+    def show_value(self, settings: Settings) -> None:
+        self._settings = settings
+        value = getattr(settings, self._key)
+        if not self.field.hasFocus():
+            self.field.setText(
+                "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+            )
+            self._complain("")
+
+    def _check(self) -> Any:
+        """The value, if it can be used; else None and a complaint, or `...` for none."""
+        text = self.field.text().strip()
+        try:
+            unset = not text and bool(self._empty)
+            value: Any = None if unset else self._kind(text.replace(",", "."))
+            replace(self._settings, **{self._key: value})
+        except (ValueError, OptionError):
+            low, high = RANGES[self._key]
+            none = f", or nothing for “{self._empty}”" if self._empty else ""
+            self._complain(f"Use a number from {low:g} to {high:g}{none}.")
+            return ...
+        self._complain("")
+        return value
+
+    def _finish(self) -> None:
+        value = self._check()
+        if value is not ... and value != getattr(self._settings, self._key):
+            self.changed.emit(self._key, value)
+
+    def _complain(self, text: str) -> None:
+        self.note.setText(text or self._hint)
+        self.note.setProperty("kind", "error" if text else "caption")
+        self.field.setProperty("invalid", bool(text))
+        self.field.setAccessibleDescription(text or self._hint)
+        for widget in (self.note, self.field):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
+
+
+class SettingsSheet(QFrame):
+    changed = Signal(object)  # Settings
+    closed = Signal()
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self.setProperty("kind", "sheet")
+        self.setAccessibleName("Settings")
+        self.setFixedWidth(WIDTH)
+
+        self.verify = Segments("Verify", _VERIFY)
+        self._about_verify = _note("")
+        self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
+        self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
+        self.think = Segments("Thinking", {"off": "Off", "on": "On"})
+        self.numbers = {
+            key: NumberRow(key, label, hint, kind, empty)
+            for key, label, hint, kind, empty in (
+                ("temperature", "Temperature", "0 is greedy; higher is more varied.", float, ""),
+                ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int, ""),
+                ("top_p", "Top-p", "Keep the likeliest tokens up to this share.", float, ""),
+                ("min_p", "Min-p", "Drop tokens below this share of the best.", float, ""),
+                ("seed", "Seed", "The same seed gives the same answer.", int, "random"),
+                ("block", "Block length", "Tokens verified in one round.", int, "auto"),
+                ("max_tokens", "Answer limit", "Tokens of one answer, at most.", int, ""),
+                ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, ""),
+            )
+        }
+        close = IconButton("close", "Close the settings (Esc)")
+        close.clicked.connect(self.closed)
+
+        page = QWidget()
+        page.setProperty("kind", "panel")
+        form = QVBoxLayout(page)
+        form.setContentsMargins(Space.XL, 0, Space.XL, Space.XL)
+        form.setSpacing(Space.M)
+        form.addWidget(_section("Answers"))
+        form.addWidget(QLabel("Verify"))
+        form.addWidget(self.verify, 0, Qt.AlignmentFlag.AlignLeft)
+        form.addWidget(self._about_verify)
+        for key in ("temperature", "top_k", "top_p", "min_p", "seed"):
+            form.addWidget(self.numbers[key])
+        form.addWidget(_choice("Think first", self.think))
+        form.addWidget(_section("Engine"))
+        for key in ("block", "max_tokens", "n_ctx"):
+            form.addWidget(self.numbers[key])
+        form.addWidget(_section("Window"))
+        form.addWidget(_choice("Theme", self.theme))
+        form.addWidget(_choice("Send with", self.send))
+        form.addWidget(_section("About"))
+        form.addWidget(
+            _note(
+                "Slipstream answers with Qwen3.5 models on this machine and drafts with DFlash. "
+                "Nothing leaves it. Typefaces: Inter and JetBrains Mono, SIL Open Font License."
+            )
+        )
+        form.addStretch(1)
+        area = QScrollArea()
+        area.setAccessibleName("Settings")
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(page)
+        head = QHBoxLayout()
+        head.setContentsMargins(Space.XL, Space.M, Space.M, Space.S)
+        title = QLabel("Settings")
+        title.setFont(theme.font(Size.HEADINGS[2], QFont.Weight.DemiBold))
+        head.addWidget(title)
+        head.addStretch(1)
+        head.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(area, 1)
+
+        self.verify.chosen.connect(lambda key: self._change("verify", key))
+        self.theme.chosen.connect(lambda key: self._change("theme", key))
+        self.send.chosen.connect(lambda key: self._change("send_with", key))
+        self.think.chosen.connect(lambda key: self._change("think", key == "on"))
+        for row in self.numbers.values():
+            row.changed.connect(self._change)
+        self.show_settings(settings)
+
+    def show_settings(self, settings: Settings) -> None:
+        self._settings = settings
+        self.verify.choose(settings.verify)
+        self._about_verify.setText(_ABOUT_VERIFY[settings.verify])
+        self.theme.choose(settings.theme)
+        self.send.choose(settings.send_with)
+        self.think.choose("on" if settings.think else "off")
+        for row in self.numbers.values():
+            row.show_value(settings)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _change(self, key: str, value: Any) -> None:
+        settings = replace(self._settings, **{key: value})
+        self.show_settings(settings)
+        self.changed.emit(settings)
+
+
+def _section(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    result.setContentsMargins(0, Space.M, 0, 0)
+    return result
+
+
+def _note(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setProperty("kind", "caption")
+    result.setFont(theme.font(Size.SMALL))
+    result.setWordWrap(True)
+    return result
+
+
+def _choice(label: str, control: Segments) -> QWidget:
+    result = QWidget()
+    row = QHBoxLayout(result)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addWidget(QLabel(label))
+    row.addStretch(1)
+    row.addWidget(control)
+    return result

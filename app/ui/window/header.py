@@ -1,0 +1,136 @@
+"""The header: menu, new chat, model, what DFlash does, device, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from app.engine import DeviceInfo, LoadedModel
+from app.ui.look import theme
+from app.ui.look.controls import Segments
+from app.ui.look.icons import IconButton, pixmap
+from app.ui.look.theme import Size, Space
+from app.ui.models.picker import ModelPicker
+from app.ui.window.state import Level, State
+
+
+class StateChip(QWidget):
+    """A sign and words: filled dot, ring, or warning sign."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = State(Level.OFF, "", "")
+        self.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def show_state(self, state: State) -> None:
+        if state == self.state:
+            return
+        self.state = state
+        self.setAccessibleName(f"State: {state.text}")
+        self.setAccessibleDescription(state.about)
+        self.setToolTip(state.about)
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self.state.text) + 22, 24)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(22, 24)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = theme.current()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = self.height() / 2
+        if self.state.level is Level.WARN:
+            sign = pixmap("alert", colours.text, 16, self.devicePixelRatioF())
+            painter.drawPixmap(0, round(middle - 8), sign)
+        else:
+            filled = self.state.level is Level.ON
+            painter.setPen(QPen(QColor(colours.text if filled else colours.muted), 1.5))
+            painter.setBrush(QColor(colours.text) if filled else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QRectF(3.5, middle - 4, 8, 8))
+        painter.setPen(QColor(colours.muted if self.state.level is Level.BUSY else colours.text))
+        text = self.fontMetrics().elidedText(
+            self.state.text, Qt.TextElideMode.ElideRight, self.width() - 20
+        )
+        place = QRectF(20, 0, self.width() - 20, self.height())
+        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, text)
+
+
+class Header(QWidget):
+    device_chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "header")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFixedHeight(52)
+        self._gpu, self._narrow = "", False
+        self.menu = IconButton("menu", "Menu")
+        self.new_chat = IconButton("plus", "New chat (Ctrl+N)", text="New chat", role="text")
+        self.picker = ModelPicker()
+        self.chip = StateChip()
+        self.device = Segments("Device", {"cpu": "CPU", "gpu": "GPU"})
+        self.device.chosen.connect(self.device_chosen)
+        self.device.set_available("gpu", "Looking for devices …")
+        self.meters = IconButton("meters", "Show or hide the meters (Ctrl+M)")
+        self.settings = IconButton("sliders", "Settings (Ctrl+,)")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(Space.S, 0, Space.S, 0)
+        row.setSpacing(Space.S)
+        row.addWidget(self.menu)
+        row.addWidget(self.new_chat)
+        row.addSpacing(Space.S)
+        row.addWidget(self.picker)
+        row.addStretch(1)
+        row.addWidget(self.chip)
+        row.addSpacing(Space.S)
+        row.addWidget(self.device, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.meters)
+        row.addWidget(self.settings)
+
+    def set_narrow(self, narrow: bool) -> None:
+        """Leave out words where there is no room for them."""
+        self._narrow = narrow
+        self._name_gpu()
+        self.picker.set_short(narrow)
+        self.new_chat.setToolButtonStyle(
+            Qt.ToolButtonStyle.ToolButtonIconOnly
+            if narrow
+            else Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        )
+
+    def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
+        """Offer what the engine can really use; the rest is grey and says why."""
+        for kind in ("cpu", "gpu"):
+            of_kind = [d for d in devices if d.kind == kind]
+            usable = [d for d in of_kind if d.usable]
+            if usable:
+                self.device.set_available(kind, about=usable[0].description)
+                if kind == "gpu":
+                    self._gpu = _short(usable[0].description)
+                    self._name_gpu()
+            else:
+                reasons = [d.reason for d in of_kind if d.reason]
+                why = reasons[0] if reasons else f"This machine has no usable {kind.upper()}."
+                self.device.set_available(kind, why)
+
+    def _name_gpu(self) -> None:
+        named = self._gpu and not self._narrow
+        self.device.set_label("gpu", f"GPU · {self._gpu}" if named else "GPU")
+
+    def set_loaded(self, model: LoadedModel) -> None:
+        self.device.choose(model.backend)
+
+
+def _short(description: str) -> str:
+    """A device's name without its maker, which fits a toggle."""
+    for maker in ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ", "AMD ", "Intel(R) "):
+        description = description.removeprefix(maker)
+    return description if len(description) <= 18 else f"{description[:17]}…"

@@ -1,0 +1,62 @@
+"""What the chip in the header says: from events and counters, never from settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.engine import LoadedModel
+from app.ui.look import words
+from app.ui.meters.model import MeterModel
+
+
+class Level(StrEnum):
+    ON = "on"
+    OFF = "off"
+    BUSY = "busy"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    level: Level
+    text: str
+    about: str
+
+
+def state_of(
+    model: LoadedModel | None, meters: MeterModel, activity: str = "", asked: str = "auto"
+) -> State:
+    """`activity` is what is being prepared or loaded, `asked` the backend asked for."""
+    if activity:
+        return State(Level.BUSY, activity, "The model is on its way.")
+    if model is None:
+        return State(Level.OFF, "No model", "Choose a model to begin.")
+    dflash = _dflash(model, meters)
+    if not model.fallback:
+        return dflash
+    # Not a GPU where one was wanted: a warning only if the user asked for it by name.
+    where, about = model.backend.upper(), f"{model.fallback} {dflash.about}"
+    if asked == "gpu":
+        return State(Level.WARN, f"{dflash.text} · fell back to {where}", about)
+    return State(dflash.level, f"{dflash.text} · {where}", about)
+
+
+def _dflash(model: LoadedModel, meters: MeterModel) -> State:
+    totals = meters.totals
+    if not model.has_draft:
+        return State(Level.OFF, "DFlash off", "The model was loaded without a drafter.")
+    if not totals.rounds:
+        return State(Level.OFF, "DFlash ready", "The drafter is loaded; no round has run yet.")
+    if not totals.drafted:
+        return State(Level.OFF, "DFlash off", "Nothing was drafted in the last answer.")
+    kept = f"{totals.accepted} of {totals.drafted} drafted tokens were accepted."
+    gain = meters.speedup
+    if gain is None:
+        about = f"{kept} The speed-up is not measured yet."
+        return State(Level.ON, "DFlash on", about)
+    about = f"{kept} Measured against plain decoding on this machine."
+    if gain < 1:
+        about = f"{about} Drafting costs more here than it saves."
+        return State(Level.WARN, f"DFlash on {words.times(gain)}", about)
+    return State(Level.ON, f"DFlash on {words.times(gain)}", about)

@@ -1,0 +1,78 @@
+"""Contrast of every text colour on every ground it is used on; fonts; recolouring."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QApplication
+
+from app import paths
+from app.ui.look import icons, theme
+from app.ui.look.palette import DARK, LIGHT, Palette
+from app.ui.look.theme import Theme
+
+GROUNDS = ("window", "surface", "raised", "code", "hover", "selection")
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=lambda p: p.name)
+def test_text_has_contrast(palette: Palette) -> None:
+    pairs = [("text", ground) for ground in GROUNDS]
+    pairs += [("muted", ground) for ground in GROUNDS if ground != "selection"]
+    pairs += [(role, "code") for role in ("keyword", "string", "number", "name_")]
+    pairs += [("on_accent", "accent"), ("danger", "danger_ground"), ("text", "danger_ground")]
+    pairs += [("danger", "surface")]
+    for role, ground in pairs:
+        ratio = contrast(getattr(palette, role), getattr(palette, ground))
+        assert ratio >= 4.5, f"{role} on {ground}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=lambda p: p.name)
+def test_meters_can_be_told_from_their_ground(palette: Palette) -> None:
+    for ground in ("surface", "window"):
+        assert contrast(palette.accent, getattr(palette, ground)) >= 3
+
+
+def test_contrast_is_that_of_wcag() -> None:
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
+
+
+def test_the_faces_are_bundled(look: Theme) -> None:
+    families = QFontDatabase.families()
+    assert theme.SANS in families
+    assert theme.MONO in families
+    folder = paths.assets() / "fonts"
+    assert sum(f.stat().st_size for f in folder.iterdir()) < 2_000_000
+    assert len(list(folder.glob("*-OFL.txt"))) == 2
+
+
+def test_a_choice_changes_the_palette(look: Theme, qapp: QApplication) -> None:
+    try:
+        look.choose("dark")
+        assert theme.current() is DARK
+        assert qapp.palette().window().color().name().upper() == DARK.window
+        qapp.styleHints().setColorScheme(Qt.ColorScheme.Light)
+        assert theme.current() is DARK  # the user's choice wins over the system's
+    finally:
+        look.choose("light")
+    assert theme.current() is LIGHT
+
+
+def test_icons_take_the_colour(look: Theme) -> None:
+    image = icons.pixmap("plus", "#FF0000", 24, 1.0).toImage()
+    assert image.pixelColor(12, 12).name() == "#ff0000"
+    for file in (paths.assets() / "icons").glob("*.svg"):
+        assert not icons.pixmap(file.stem, "#00FF00", 16, 2.0).isNull()
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two sRGB colours, 1 to 21 (WCAG 2.2, 1.4.3)."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(value: str) -> float:
+    channels = (int(value[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
