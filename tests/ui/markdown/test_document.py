@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QGuiApplication, QTextCursor, QTextDocument
 from pytestqt.qtbot import QtBot
-from tests.ui.test_markdown import TEXT
+from tests.ui.markdown.test_stream import TEXT
 
 from app.ui.chat.message import AnswerView
 from app.ui.look.icons import IconButton

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.ui.test_meters import record
+from tests.ui.meters.test_meters import record
 
 from app.engine import LoadedModel
 from app.engine.fake import FAKE_CPU
