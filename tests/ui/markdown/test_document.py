@@ -6,7 +6,6 @@ import pytest
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QGuiApplication, QTextCursor, QTextDocument
 from pytestqt.qtbot import QtBot
-from tests.ui.markdown.test_stream import TEXT
 
 from app.ui.chat.message import AnswerView
 from app.ui.look.icons import IconButton
@@ -14,6 +13,7 @@ from app.ui.look.theme import Theme
 from app.ui.markdown.document import CHUNK, DocumentWriter, Kind, plain_text
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
+from tests.ui.markdown.test_stream import TEXT
 
 C18 = (
     "<smirk> waffles\n\n`std::vector<int> a;` and std::vector<std::string> b;\n\n"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.ui.meters.test_meters import record
 
 from app.engine import LoadedModel
 from app.engine.fake import FAKE_CPU
 from app.ui.meters.model import MeterModel
 from app.ui.window.state import Level, state_of
+from tests.ui.meters.test_meters import record
 
 
 def model(block: int = 16, fallback: str = "") -> LoadedModel:
