@@ -377,6 +377,11 @@ def main() -> int:
     build.add_argument("--base", action="store_true", help="with --tools: from the unpatched tree")
     build.add_argument("--vulkan", action="store_true", help="the Vulkan backend; prints a library")
     build.add_argument("--source", action="store_true", help="only the patched tree; prints it")
+    build.add_argument(
+        "--rebase",
+        metavar="VERSION-or-FILE",
+        help="try the patches on another upstream source distribution; names the hunks to mend",
+    )
     add("package", "wheels of the app and of the engine into dist/ (installers come later)")
     add(
         "bench",
@@ -415,6 +420,9 @@ def main() -> int:
                 fixed = call([VENV / BIN / "ruff", "check", "--fix", "."])
                 return call([VENV / BIN / "ruff", "format", "."]) or fixed
             case "native":
+                if args.rebase:
+                    print(native("--rebase", args.rebase), flush=True)
+                    return 0
                 system_packages()
                 if args.vulkan:
                     vulkan_packages()

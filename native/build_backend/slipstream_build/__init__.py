@@ -9,6 +9,7 @@ same road and share the same caches:
     wheel.py     compile incrementally, pack, keep the wheel under a hash of all that went in
     tools.py     the same for llama.cpp's programs, our native tests and benches
     vulkan.py    the same for the Vulkan backend as a library that is loaded on demand
+    rebase.py    try the patches on another source distribution
     toolchain.py what else decides the outcome: compiler, processor, environment
     cache.py     where all that lives
 """

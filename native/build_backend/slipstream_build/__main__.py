@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import tools, vulkan, wheel
+from . import rebase, tools, vulkan, wheel
 from .errors import UNAVAILABLE, BuildError, UnavailableError
 
 
@@ -15,11 +15,14 @@ def main() -> int:
     parser.add_argument("--base", action="store_true", help="with --tools: from the plain tree")
     parser.add_argument("--vulkan", action="store_true", help="the Vulkan backend, to be loaded")
     parser.add_argument("--source", action="store_true", help="only the patched source tree")
+    parser.add_argument("--rebase", metavar="VERSION-or-FILE", help="try the patches on it")
     args = parser.parse_args()
     if args.base and not args.tools:
         parser.error("--base goes with --tools")
     try:
-        if args.source:
+        if args.rebase:
+            made = rebase.rebase(args.rebase)
+        elif args.source:
             made = wheel.source()
         elif args.vulkan:
             made = vulkan.build()

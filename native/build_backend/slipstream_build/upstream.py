@@ -79,18 +79,36 @@ def fetch(upstream: Upstream) -> Path:
     )
 
 
+def download(version: str, folder: Path) -> Path:
+    """Another version's source distribution, fetched into `folder`: it has no pinned hash."""
+    name = load().name
+    done = _pip(f"{name}=={version}", folder)
+    found = sorted(folder.glob("*.tar.gz"))
+    if done.returncode != 0 or not found:
+        raise BuildError(
+            f"`{version}` is neither a file nor a version of {name} that pip can fetch; its last "
+            f"words:\n{done.stderr.strip()[-2000:]}"
+        )
+    return found[0]
+
+
 def _pip_download(upstream: Upstream, folder: Path) -> subprocess.CompletedProcess[str]:
+    wanted = f"{upstream.name}=={upstream.version} --hash=sha256:{upstream.sha256}"
+    return _pip(wanted, folder, "--require-hashes")
+
+
+def _pip(wanted: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """pip, so that the user's index, proxy and certificates count.
 
     pip asks a source distribution for its metadata even with `--no-deps`. Without build
     isolation that hook runs on the scikit-build-core at hand (it only reads pyproject.toml)
     instead of fetching another one; with a hash pip checks the file before running it.
     """
-    wanted = folder / "wanted.txt"
-    wanted.write_text(f"{upstream.name}=={upstream.version} --hash=sha256:{upstream.sha256}\n")
+    file = folder / "wanted.txt"
+    file.write_text(f"{wanted}\n")
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
-    command += ["--no-deps", "--no-build-isolation", "--no-binary", upstream.name]
-    command += ["--require-hashes", "--retries", "3", "--dest", str(folder), "-r", str(wanted)]
+    command += ["--no-deps", "--no-build-isolation", "--no-binary", wanted.partition("=")[0]]
+    command += [*options, "--retries", "3", "--dest", str(folder), "-r", str(file)]
     return subprocess.run(command, text=True, capture_output=True, check=False)
 
 
@@ -102,17 +120,21 @@ def unpack(upstream: Upstream) -> Path:
     archive = fetch(upstream)
     part = pristine.with_name("pristine.part")
     shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    top = upstream.sdist.removesuffix(".tar.gz")
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            inside = PurePosixPath(member.name).relative_to(top)
-            content = tar.extractfile(member) if member.isfile() else None
-            if content is not None and not _left_out(inside):
-                (part / inside).parent.mkdir(parents=True, exist_ok=True)
-                (part / inside).write_bytes(content.read())
+    extract(archive, part)
     part.replace(pristine)
     return pristine
+
+
+def extract(archive: Path, folder: Path) -> None:
+    """The files of a source distribution, without its top folder and what is never built."""
+    folder.mkdir(parents=True)
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            inside = PurePosixPath(*PurePosixPath(member.name).parts[1:])
+            content = tar.extractfile(member) if member.isfile() else None
+            if content is not None and ".." not in inside.parts and not _left_out(inside):
+                (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+                (folder / inside).write_bytes(content.read())
 
 
 def _left_out(inside: PurePosixPath) -> bool:
