@@ -21,11 +21,20 @@ with status 1. Lower errors are translated where they arise, with
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
 
 class SlipstreamError(Exception):
-    """Base of all errors here: `message` says what is wrong, `remedy` what to do."""
+    """Base of all errors here: `message` says what is wrong, `remedy` what to do.
+
+    Both can be shown and written anywhere, whatever path or text they name.
+    """
 
     def __init__(self, message: str, *, remedy: str) -> None:
+        message, remedy = valid_text(message), valid_text(remedy)
         super().__init__(message, remedy)
         self.message = message
         self.remedy = remedy
@@ -40,6 +49,11 @@ class SlipstreamError(Exception):
 
 def _rebuild(kind: type[SlipstreamError], message: str, remedy: str) -> SlipstreamError:
     return kind(message, remedy=remedy)
+
+
+def valid_text(text: str) -> str:
+    """`text` without the lone surrogates of a path that is no UTF-8, which nothing can show."""
+    return _SURROGATES.sub("\ufffd", text)
 
 
 class OptionError(SlipstreamError):

@@ -1,8 +1,12 @@
-"""Stopping work that runs in another thread: a flag, read where stopping is safe."""
+"""Work in another thread: how far it is, and a flag that stops it where that is safe."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+
+Progress = Callable[[float], None]
+"""Called with the share of the work that is done, 0 to 1."""
 
 
 class JobCancelled(Exception):

@@ -1,54 +1,40 @@
 """Models on disk: one folder a model, each with a target and perhaps a drafter.
 
-A pair is made in a hidden folder beside its place and renamed into it as the last
-step, so that a folder with a model's name is whole. ``pair.json`` in it tells the
-sizes, which are compared whenever the pair is opened.
+A list is for people who want to see what they have, so whatever is wrong with one
+folder costs no more than its own row. Folders here belong to the user: nothing in
+this module writes or removes.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
 import logging
-import shutil
-import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Self
 
-from app import catalog
+from app import catalog, paths
+from app.bundled import Bundled
 from app.catalog import KnownModel
-from app.errors import CheckpointError, ModelFileError, OptionError, OutputError
-from app.jobs import CancelToken
+from app.errors import ModelFileError, OptionError, SlipstreamError, valid_text
+from app.jobs import CancelToken, Progress
 
 _log = logging.getLogger(__name__)
-
-RECIPE: Final = "1-f32"
-"""How a bundled pair is converted; another value makes every installed copy anew.
-
-F32, because the demo is small and its answers are compared with the training code.
-"""
-
-_MANIFEST: Final = "pair.json"
-_PARTS: Final = ("target", "draft")  # of a pair: folders of a source, names of GGUF files
-_PART_PREFIX: Final = ".part-"
-_ABANDONED_AFTER: Final = 600.0  # seconds without a write, when no one can be at it
 
 
 class ModelState(StrEnum):
     READY = "ready"
     BUNDLED = "bundled"  # comes with Slipstream, is converted on first use
     COMING = "coming"  # known, cannot be had in this version
-    BROKEN = "broken"  # there, but incomplete
+    BROKEN = "broken"  # there, but cannot be used
 
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """One model as lists show it. `bytes` is its size on disk, 0 where it has none."""
+    """One model as lists show it. `bytes` is its size on disk, 0 where it has none.
+
+    All but `path` is text that can be shown and stored.
+    """
 
     id: str
     title: str
@@ -76,38 +62,40 @@ class Pair:
         return sum(file.stat().st_size for file in (self.target, self.draft) if file)
 
 
-Progress = Callable[[float], None]  # 0 to 1
-Convert = Callable[[Path, Path, Path, Progress | None, CancelToken | None], object]
-
-
 class Library:
-    """The models under `root`, and those that `assets` brings along."""
+    """The models in the folders under `root`, and those that come with Slipstream."""
 
-    def __init__(self, root: Path, assets: Path, convert: Convert | None = None) -> None:
+    def __init__(self, root: Path, bundled: Bundled) -> None:
         self._root = root
-        self._assets = assets
-        self._convert = convert or _convert
+        self._bundled = bundled
+
+    @classmethod
+    def of_user(cls) -> Self:
+        """Models in the user's data, the built-in one converted into the cache."""
+        root = paths.models()
+        return cls(root, Bundled(paths.assets(), paths.cache() / "models", former=root))
 
     def models(self) -> tuple[ModelStatus, ...]:
-        """Known models first, then the other folders under the root."""
+        """Known models first, then the other folders under the root. Reads no contents."""
         known = [self._known_status(model) for model in catalog.MODELS]
-        return (*known, *(_folder_status(folder) for folder in self._own_folders()))
+        return (*known, *map(self._own_status, self._own_folders()))
 
     def open(
         self, model: str, progress: Progress | None = None, cancel: CancelToken | None = None
     ) -> Pair:
         """The files of `model`: an id of `models`, or a folder with GGUF files.
 
-        A bundled pair that is not there yet is converted first. Raises `OptionError`
-        for an unknown name, `ModelFileError`, `CheckpointError` or `OutputError` for
-        what is wrong with files, `JobCancelled`.
+        A bundled pair that is not there yet, or damaged, is converted first. Raises
+        `OptionError` for an unknown name, `ModelFileError`, `CheckpointError` or
+        `OutputError` for what is wrong with files, `JobCancelled`.
         """
         known = catalog.find(model)
         if known is not None and known.bundled:
-            return self._open_bundled(known, progress, cancel)
+            place = self._bundled.open(known, progress, cancel)
+            return _pair_in(place, model_id=known.id, title=known.title)
         folder = self._folder(model)
         if folder is not None:
-            return _pair_in(folder, model_id=model, title=folder.resolve().name)
+            return _pair_in(folder, model_id=model, title=_title(folder))
         if known is not None:
             raise OptionError(f"{known.title} is not on this machine.", remedy=known.coming)
         ids = ", ".join(f"`{status.id}`" for status in self.models())
@@ -119,162 +107,113 @@ class Library:
     def _known_status(self, model: KnownModel) -> ModelStatus:
         if not model.bundled:
             folder = self._root / model.id
-            if folder.is_dir():
-                return _folder_status(folder, title=model.title)
+            if _may_be_folder(folder):
+                return _folder_status(folder, model.id, model.title)
             return ModelStatus(model.id, model.title, ModelState.COMING, model.coming)
         try:
-            place = self._place(model)
-        except CheckpointError as error:
+            made = self._bundled.made(model)
+        except SlipstreamError as error:
             return ModelStatus(model.id, model.title, ModelState.BROKEN, str(error))
-        if _is_whole(place):
-            return replace(_folder_status(place, title=model.title), id=model.id)
+        if made is not None:
+            return _folder_status(made, model.id, model.title)
         reason = "It is converted when it is first used."
         return ModelStatus(model.id, model.title, ModelState.BUNDLED, reason)
 
-    def _folder(self, model: str) -> Path | None:
-        """A model's folder under the root, or a folder anywhere; not for bundled ones."""
-        here = [self._root / model] if Path(model).name == model else []
-        try:
-            folders = (*here, Path(model).expanduser())
-            return next((f for f in folders if model and f.is_dir()), None)
-        except (OSError, RuntimeError):  # too long for a name, or of no such user
-            return None
+    def _own_status(self, folder: Path) -> ModelStatus:
+        name = valid_text(folder.name)
+        if name != folder.name:
+            reason = "The folder's name is no UTF-8. Rename it."
+            return ModelStatus(name, name, ModelState.BROKEN, reason, folder)
+        # A folder with the name of a bundled model is found by its path alone.
+        return _folder_status(folder, name if catalog.find(name) is None else str(folder), name)
 
     def _own_folders(self) -> list[Path]:
-        """Folders under the root that are no known model's."""
-        if not self._root.is_dir():
+        """Folders under the root that are no known model's, dead links among them."""
+        shown = {model.id for model in catalog.MODELS if not model.bundled}
+        try:
+            entries = sorted(self._root.iterdir())
+        except FileNotFoundError:
             return []
-        bundled = tuple(f"{model.id}-" for model in catalog.MODELS if model.bundled)
+        except OSError as error:
+            _log.warning("The models in `%s` cannot be listed: %s.", self._root, error.strerror)
+            return []
         return [
-            folder
-            for folder in sorted(self._root.iterdir())
-            if folder.is_dir()
-            and not folder.name.startswith((".", *bundled))
-            and catalog.find(folder.name) is None
+            entry
+            for entry in entries
+            if not entry.name.startswith(".") and entry.name not in shown and _may_be_folder(entry)
         ]
 
-    def _place(self, model: KnownModel) -> Path:
-        """Where a bundled pair belongs: named after the content it is made from."""
-        source = self._assets / model.id
-        digest = hashlib.sha256(RECIPE.encode())
+    def _folder(self, model: str) -> Path | None:
+        """A model's folder under the root, or a folder anywhere."""
         try:
-            if not all((source / part / "config.json").is_file() for part in _PARTS):
-                raise FileNotFoundError(errno.ENOENT, "files are missing")
-            for file in sorted(f for p in _PARTS for f in (source / p).rglob("*") if f.is_file()):
-                with file.open("rb") as stream:
-                    content = hashlib.file_digest(stream, "sha256").hexdigest()
-                digest.update(f"{file.relative_to(source).as_posix()} {content}\n".encode())
-        except OSError as error:
-            raise CheckpointError(
-                f"The built-in model in `{source}` cannot be read: {error.strerror}.",
-                remedy="Install Slipstream anew.",
-            ) from error
-        return self._root / f"{model.id}-{digest.hexdigest()[:16]}"
-
-    def _open_bundled(
-        self, model: KnownModel, progress: Progress | None, cancel: CancelToken | None
-    ) -> Pair:
-        place = self._place(model)
-        if not _is_whole(place):
-            try:
-                self._make(self._assets / model.id, place, progress, cancel)
-            except OSError as error:
-                raise OutputError(
-                    f"`{place}` cannot be written: {error.strerror or error}.",
-                    remedy=f"Check the permissions and the free space of `{self._root}`.",
-                ) from error
-        self._remove_others(model, place)
-        return _pair_in(place, model_id=model.id, title=model.title)
-
-    def _make(
-        self, source: Path, place: Path, progress: Progress | None, cancel: CancelToken | None
-    ) -> None:
-        self._root.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=_PART_PREFIX, dir=self._root))
-        try:
-            target, draft = (source / name for name in _PARTS)
-            self._convert(target, draft, part, progress, cancel)
-            sizes = {file.name: file.stat().st_size for file in part.iterdir()}
-            (part / _MANIFEST).write_text(json.dumps(sizes, indent=2), encoding="utf-8")
-            shutil.rmtree(place, ignore_errors=True)  # there, but not whole
-            try:
-                part.rename(place)
-            except OSError:
-                if not _is_whole(place):  # else another process was faster
-                    raise
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-
-    def _remove_others(self, model: KnownModel, place: Path) -> None:
-        """Drop copies made from another source, and what a killed process left."""
-        for folder in self._root.iterdir():
-            if folder.name.startswith(f"{model.id}-") and folder != place:
-                _log.info("Removing the outdated `%s`.", folder)
-                shutil.rmtree(folder, ignore_errors=True)
-            elif folder.name.startswith(_PART_PREFIX) and _is_abandoned(folder):
-                _log.info("Removing the unfinished `%s`.", folder)
-                shutil.rmtree(folder, ignore_errors=True)
+            here = self._root / model
+            if model and Path(model).name == model and (here.is_dir() or here.is_symlink()):
+                return here
+            folder = Path(model).expanduser()
+            return folder if model and folder.is_dir() else None
+        except (OSError, RuntimeError, ValueError):  # no name for a file, or of no such user
+            return None
 
 
-def _convert(
-    target: Path, draft: Path, out: Path, progress: Progress | None, cancel: CancelToken | None
-) -> None:
-    # Imported here: numpy and gguf are not needed to open a pair that is there.
-    from app.convert import WeightType, convert_pair
-
-    def on_bytes(done: int, total: int, _tensor: str) -> None:
-        if progress is not None:
-            progress(done / total)
-
-    convert_pair(target, draft, out, WeightType.F32, progress=on_bytes, cancelled=cancel)
-
-
-def _folder_status(folder: Path, title: str = "") -> ModelStatus:
-    title = title or folder.name
+def _folder_status(folder: Path, model_id: str, title: str) -> ModelStatus:
     try:
-        pair = _pair_in(folder, model_id=folder.name, title=title)
+        pair = _pair_in(folder, model_id=model_id, title=title)
+        return ModelStatus(model_id, title, ModelState.READY, "", folder, pair.bytes)
     except ModelFileError as error:
-        return ModelStatus(folder.name, title, ModelState.BROKEN, str(error), folder)
-    return ModelStatus(folder.name, title, ModelState.READY, "", folder, pair.bytes)
+        return ModelStatus(model_id, title, ModelState.BROKEN, str(error), folder)
+    except OSError as error:  # it went away this very moment
+        reason = valid_text(f"`{error.filename or folder}` cannot be read: {error.strerror}.")
+        return ModelStatus(model_id, title, ModelState.BROKEN, reason, folder)
 
 
 def _pair_in(folder: Path, *, model_id: str, title: str) -> Pair:
     """The one target and at most one drafter in `folder`, else `ModelFileError`."""
-    targets, drafts = (sorted(folder.glob(f"{name}*.gguf")) for name in _PARTS)
+    try:
+        files = sorted(folder.iterdir())
+    except OSError as error:
+        raise ModelFileError(
+            f"`{folder}` cannot be read: {error.strerror or error}.",
+            remedy=_reach(folder),
+        ) from error
+    targets, drafts = (
+        [file for file in files if file.name.startswith(part) and file.suffix == ".gguf"]
+        for part in ("target", "draft")
+    )
     if not targets:
         raise ModelFileError(
             f"`{folder}` has no `target*.gguf`.",
             remedy="Name a folder that `slipstream convert` wrote.",
         )
-    for files in (targets, drafts):
-        if len(files) > 1:
-            names = ", ".join(f"`{file.name}`" for file in files)
+    for found in (targets, drafts):
+        if len(found) > 1:
+            candidates = ", ".join(f"`{file.name}`" for file in found)
             raise ModelFileError(
-                f"`{folder}` has more than one candidate: {names}.",
+                f"`{folder}` has more than one candidate: {candidates}.",
                 remedy="Keep one target and one drafter in a folder.",
             )
-    if (folder / _MANIFEST).is_file() and not _is_whole(folder):
-        raise ModelFileError(
-            f"The files in `{folder}` do not have the sizes they were written with.",
-            remedy="Remove the folder and convert the model again.",
-        )
+    for file in (*targets, *drafts):
+        if not file.is_file():
+            raise ModelFileError(f"`{file}` is not a file that can be read.", remedy=_reach(file))
     return Pair(model_id, title, targets[0], drafts[0] if drafts else None)
 
 
-def _is_whole(folder: Path) -> bool:
-    """Whether all files that the manifest lists are there in their full length."""
+def _may_be_folder(path: Path) -> bool:
+    """Also a link that leads nowhere, and what cannot be looked at: their owner should know."""
     try:
-        sizes = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        return bool(sizes) and all(
-            (folder / name).stat().st_size == size for name, size in sizes.items()
-        )
-    except (OSError, ValueError, AttributeError):
-        return False
+        return path.is_dir() or (path.is_symlink() and not path.exists())
+    except OSError:
+        return True
 
 
-def _is_abandoned(folder: Path) -> bool:
+def _title(folder: Path) -> str:
     try:
-        newest = max(f.stat().st_mtime for f in (folder, *folder.iterdir()))
-    except OSError:  # its owner removes it this very moment
-        return False
-    return time.time() - newest > _ABANDONED_AFTER
+        return valid_text(folder.resolve().name)
+    except (OSError, RuntimeError):  # it leads to itself
+        return valid_text(folder.name)
+
+
+def _reach(path: Path) -> str:
+    """What to do about a path that leads nowhere."""
+    if not path.is_symlink():
+        return "Check its permissions."
+    return f"It is a link to `{path.readlink()}`: connect that disk, or remove the link."

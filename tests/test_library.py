@@ -1,51 +1,17 @@
-"""A model's folder is whole or it is not there, whatever happens while it is made."""
+"""A broken model costs its own row; nothing of the user's is touched."""
 
 from __future__ import annotations
 
-import errno
 import os
-import subprocess
-import sys
-import textwrap
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from app.errors import CheckpointError, ModelFileError, OptionError, OutputError
-from app.jobs import CancelToken, JobCancelled
-from app.library import Library, ModelState, Progress
-
-
-class Converter:
-    """In place of the real one: writes two small files, or what `fault` does."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.fault: BaseException | None = None
-
-    def __call__(
-        self,
-        target: Path,
-        draft: Path,
-        out: Path,
-        progress: Progress | None,
-        cancel: CancelToken | None,
-    ) -> None:
-        self.calls += 1
-        (out / "target-F32.gguf").write_bytes((target / "config.json").read_bytes() * 3)
-        if progress is not None:
-            progress(0.5)
-        if cancel is not None:
-            cancel.check()
-        if self.fault is not None:
-            raise self.fault
-        (out / "draft-F32.gguf").write_bytes((draft / "config.json").read_bytes() * 2)
-
-
-@pytest.fixture
-def convert() -> Converter:
-    return Converter()
+from app.bundled import Bundled
+from app.errors import ModelFileError, OptionError
+from app.jobs import CancelToken, Progress
+from app.library import Library, ModelState, ModelStatus
 
 
 @pytest.fixture
@@ -54,21 +20,33 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def assets(tmp_path: Path) -> Path:
+def library(root: Path, tmp_path: Path) -> Library:
     for part in ("target", "draft"):
         folder = tmp_path / "assets" / "demo" / part
         folder.mkdir(parents=True)
         (folder / "config.json").write_text("{}")
-    return tmp_path / "assets"
+
+    def convert(
+        target: Path,
+        draft: Path,
+        out: Path,
+        progress: Progress | None,
+        cancel: CancelToken | None,
+    ) -> None:
+        for part in ("target", "draft"):
+            (out / f"{part}-F32.gguf").write_bytes(b"GGUF!")
+
+    cache = tmp_path / "cache"
+    return Library(root, Bundled(tmp_path / "assets", cache, former=root, convert=convert))
 
 
-@pytest.fixture
-def library(root: Path, assets: Path, convert: Converter) -> Library:
-    return Library(root, assets, convert)
+def row_of(library: Library, model: str) -> ModelStatus:
+    (row,) = (status for status in library.models() if status.id == model)
+    return row
 
 
 def state_of(library: Library, model: str) -> ModelState:
-    return next(status.state for status in library.models() if status.id == model)
+    return row_of(library, model).state
 
 
 def make_folder(folder: Path, *names: str) -> Path:
@@ -78,129 +56,29 @@ def make_folder(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_the_demo_is_converted_once(library: Library, convert: Converter, root: Path) -> None:
-    assert state_of(library, "demo") is ModelState.BUNDLED
-    fractions: list[float] = []
-    pair = library.open("demo", progress=fractions.append)
-    assert pair == library.open("demo")
-    assert (convert.calls, fractions) == (1, [0.5])
-    assert (pair.id, pair.title, pair.bytes) == ("demo", "Built-in guide", 10)
-    assert [f.name for f in root.iterdir()] == [pair.target.parent.name]
-    status = library.models()[0]
-    assert (status.state, status.path, status.bytes) == (ModelState.READY, pair.target.parent, 10)
-
-
-def test_a_changed_source_is_converted_anew(library: Library, assets: Path, root: Path) -> None:
-    old = library.open("demo").target.parent
-    (assets / "demo" / "draft" / "config.json").write_text('{"a": 1}')
-    assert state_of(library, "demo") is ModelState.BUNDLED
-    new = library.open("demo").target.parent
-    assert new != old
-    assert list(root.iterdir()) == [new]
-
-
-@pytest.mark.parametrize("damage", ["cut", "removed", "no list"])
-def test_a_damaged_copy_is_made_anew(library: Library, damage: str) -> None:
+def test_the_bundled_pair(library: Library, root: Path) -> None:
+    assert row_of(library, "demo").state is ModelState.BUNDLED
     pair = library.open("demo")
-    assert pair.draft is not None
-    if damage == "cut":
-        pair.draft.write_bytes(pair.draft.read_bytes()[:-1])
-    else:
-        (pair.draft if damage == "removed" else pair.draft.with_name("pair.json")).unlink()
-    assert state_of(library, "demo") is ModelState.BUNDLED
-    assert library.open("demo").bytes == 10
+    assert (pair.id, pair.title, pair.bytes) == ("demo", "Built-in guide", 10)
+    row = library.models()[0]
+    assert (row.state, row.path, row.bytes) == (ModelState.READY, pair.target.parent, 10)
+    assert not root.exists()
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        (CheckpointError("broken", remedy=""), CheckpointError),
-        (OSError(errno.ENOSPC, "No space left on device"), OutputError),
-        (KeyboardInterrupt(), KeyboardInterrupt),
-    ],
-)
-def test_a_failed_conversion_leaves_nothing(
-    library: Library,
-    convert: Converter,
-    root: Path,
-    fault: BaseException,
-    expected: type[BaseException],
+def test_assets_that_are_gone(root: Path, tmp_path: Path) -> None:
+    row = row_of(Library(root, Bundled(tmp_path / "nowhere", tmp_path / "cache")), "demo")
+    assert (row.state, "nowhere" in row.reason) == (ModelState.BROKEN, True)
+
+
+@pytest.mark.parametrize("name", ["demo-mine", "demo-0123456789abcdef", "demo"])
+def test_a_folder_of_the_users_own_survives_the_demo(
+    library: Library, root: Path, name: str
 ) -> None:
-    convert.fault = fault
-    with pytest.raises(expected):
-        library.open("demo")
-    assert list(root.iterdir()) == []
-    convert.fault = None
-    assert library.open("demo").draft is not None
-
-
-def test_a_cancelled_conversion_leaves_nothing(library: Library, root: Path) -> None:
-    cancel = CancelToken()
-    with pytest.raises(JobCancelled):
-        library.open("demo", progress=lambda _: cancel.cancel(), cancel=cancel)
-    assert list(root.iterdir()) == []
-
-
-def test_a_killed_conversion_leaves_no_final_name(
-    library: Library, root: Path, assets: Path
-) -> None:
-    script = textwrap.dedent(
-        """
-        import os, signal, sys
-        from pathlib import Path
-        from app.library import Library
-
-        def convert(target, draft, out, progress, cancel):
-            (out / "target-F32.gguf").write_bytes(b"half")
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        Library(Path(sys.argv[1]), Path(sys.argv[2]), convert).open("demo")
-        """
-    )
-    killed = subprocess.run([sys.executable, "-c", script, root, assets], check=False)
-    assert killed.returncode < 0
-    (left,) = root.iterdir()
-    assert left.name.startswith(".part-")
-    assert state_of(library, "demo") is ModelState.BUNDLED
-    assert len(library.models()) == 2
-
+    mine = make_folder(root / name, "target.gguf")
     library.open("demo")
-    assert left.exists()  # it could be another process at work
-    hour_ago = time.time() - 3600
-    for path in (*left.iterdir(), left):
-        os.utime(path, (hour_ago, hour_ago))
-    library.open("demo")
-    assert not left.exists()
-
-
-def test_two_processes_at_once(root: Path, assets: Path, convert: Converter) -> None:
-    def while_another_finishes(
-        target: Path,
-        draft: Path,
-        out: Path,
-        progress: Progress | None,
-        cancel: CancelToken | None,
-    ) -> None:
-        convert(target, draft, out, progress, cancel)
-        Library(root, assets, convert).open("demo")
-
-    pair = Library(root, assets, while_another_finishes).open("demo")
-    assert pair.bytes == 10
-    assert list(root.iterdir()) == [pair.target.parent]
-
-
-def test_a_root_that_cannot_be_written(root: Path, assets: Path, convert: Converter) -> None:
-    root.parent.parent.mkdir(exist_ok=True)
-    root.parent.write_text("a file")
-    with pytest.raises(OutputError, match="models"):
-        Library(root, assets, convert).open("demo")
-
-
-def test_missing_assets(root: Path, tmp_path: Path, convert: Converter) -> None:
-    library = Library(root, tmp_path / "nowhere", convert)
-    assert state_of(library, "demo") is ModelState.BROKEN
-    with pytest.raises(CheckpointError, match="nowhere"):
-        library.open("demo")
+    (row,) = (status for status in library.models() if status.path == mine)
+    assert row.state is ModelState.READY
+    assert library.open(row.id).target == mine / "target.gguf"
 
 
 def test_a_model_that_is_coming(library: Library, root: Path) -> None:
@@ -239,10 +117,106 @@ def test_folders_that_are_no_pair(
         library.open("odd")
 
 
-@pytest.mark.parametrize("name", ["", ".", "nothing", "x" * 5000, "a\0b", "~nobody-here/x"])
+class TestOneBrokenRow:
+    """Each of these stands beside a whole model, which is listed and opened all the same."""
+
+    @pytest.fixture(autouse=True)
+    def _a_whole_one(self, library: Library, root: Path) -> None:
+        make_folder(root / "zz", "target.gguf")
+
+    def check(self, library: Library, model: str, *told: str) -> None:
+        row = row_of(library, model)
+        assert row.state is ModelState.BROKEN
+        assert (row.bytes, state_of(library, "zz")) == (0, ModelState.READY)
+        for text in (row.id, row.title, row.reason):
+            text.encode()
+        with pytest.raises((ModelFileError, OptionError)) as caught:
+            library.open(model)
+        for part in told:
+            assert part in row.reason
+        str(caught.value).encode()
+
+    def test_a_file_that_is_a_dead_link(self, library: Library, root: Path) -> None:
+        make_folder(root / "cat")
+        (root / "cat" / "target-q8_0.gguf").symlink_to("/mnt/absent/target-q8_0.gguf")
+        self.check(library, "cat", "target-q8_0.gguf", "/mnt/absent")
+
+    def test_a_drafter_that_is_a_dead_link(self, library: Library, root: Path) -> None:
+        make_folder(root / "cat", "target.gguf")
+        (root / "cat" / "draft.gguf").symlink_to("/mnt/absent")
+        self.check(library, "cat", "draft.gguf", "/mnt/absent")
+
+    @pytest.mark.parametrize("name", ["cat", "qwen3.5-4b"])
+    def test_a_folder_that_is_a_dead_link(self, library: Library, root: Path, name: str) -> None:
+        (root / name).symlink_to("/mnt/absent", target_is_directory=True)
+        self.check(library, name, "/mnt/absent")
+
+    def test_a_link_to_itself(self, library: Library, root: Path) -> None:
+        (root / "loop").symlink_to(root / "loop")
+        self.check(library, "loop", "loop")
+
+    def test_a_folder_where_a_file_should_be(self, library: Library, root: Path) -> None:
+        (root / "cat" / "target.gguf").mkdir(parents=True)
+        self.check(library, "cat", "target.gguf")
+
+    def test_a_folder_that_cannot_be_read(
+        self, library: Library, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make_folder(root / "cat", "target.gguf")
+        iterdir = Path.iterdir
+
+        def refuse(path: Path) -> Iterator[Path]:
+            if path.name == "cat":
+                raise PermissionError(13, "Permission denied", str(path))
+            return iterdir(path)
+
+        monkeypatch.setattr(Path, "iterdir", refuse)
+        self.check(library, "cat", "Permission denied", "permissions")
+
+    def test_a_file_that_goes_while_it_is_listed(
+        self, library: Library, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        target = make_folder(root / "cat", "target.gguf") / "target.gguf"
+        is_file = Path.is_file
+
+        def then_it_goes(path: Path) -> bool:
+            there = is_file(path)
+            if path == target:
+                target.unlink(missing_ok=True)
+            return there
+
+        monkeypatch.setattr(Path, "is_file", then_it_goes)
+        self.check(library, "cat", "target.gguf")
+
+    @pytest.mark.skipif(os.name != "posix", reason="file names are Unicode here")
+    def test_a_name_that_is_no_utf8(self, library: Library, root: Path) -> None:
+        make_folder(root / os.fsdecode(b"caf\xe9"), "target.gguf")
+        self.check(library, "caf\ufffd", "Rename")
+        # The command line can name it all the same.
+        assert library.open(str(root / os.fsdecode(b"caf\xe9"))).title == "caf\ufffd"
+
+    @pytest.mark.skipif(os.name != "posix", reason="file names are Unicode here")
+    def test_file_names_that_are_no_utf8(self, library: Library, root: Path) -> None:
+        make_folder(root / "cat", *(f"target-{os.fsdecode(c)}.gguf" for c in (b"\xe8", b"\xe9")))
+        self.check(library, "cat", "target-\ufffd.gguf")
+
+
+def test_a_root_that_cannot_be_listed(
+    library: Library, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root.parent.mkdir()
+    root.write_text("a file")
+    assert [row.id for row in library.models()] == ["demo", "qwen3.5-4b"]
+    assert str(root) in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "nothing", "x" * 5000, "a\0b", "~nobody-here/x", "\udce9"]
+)
 def test_no_such_model(
     library: Library, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((OptionError, ModelFileError)):
+    with pytest.raises((OptionError, ModelFileError)) as caught:
         library.open(name)
+    str(caught.value).encode()

@@ -46,7 +46,7 @@ def main(
     args = build_parser().parse_args(argv)
     console = Console(args.json)
     log.start(paths.log_file(), args.verbose)
-    library = library or Library(paths.models(), paths.assets())
+    library = library or Library.of_user()
     try:
         return _run(args, Context(library, engine, console))
     except SlipstreamError as error:

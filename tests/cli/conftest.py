@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from app import paths
+from app.bundled import Bundled
 from app.cli import main
 from app.engine import FakeEngine
-from app.jobs import CancelToken
-from app.library import Library, Progress
+from app.jobs import CancelToken, Progress
+from app.library import Library
 from tests.cli.support import Recording, Run, Slipstream
 
 
@@ -36,7 +37,8 @@ def library(tmp_path: Path) -> Library:
         for part in ("target", "draft"):
             (out / f"{part}-f32.gguf").write_bytes(b"GGUF")
 
-    return Library(tmp_path / "models", tmp_path / "assets", convert)
+    bundled = Bundled(tmp_path / "assets", tmp_path / "cache", convert=convert)
+    return Library(tmp_path / "models", bundled)
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from app import paths
 from app.engine import Answer, AskParams, Backend, ChatMessage, Decoded, Finished, LoadParams, Role
 from app.engine.native import library_path
 from app.engine.session import Session
@@ -60,7 +59,7 @@ def chat(*turns: str) -> tuple[ChatMessage, ...]:
 
 @pytest.fixture(scope="session")
 def demo_files() -> Pair:
-    return Library(paths.models(), paths.assets()).open("demo")
+    return Library.of_user().open("demo")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from app import paths
 from app.library import Library
 from tests.conftest import NotHere, dev_native
 
@@ -62,4 +61,4 @@ def lavapipe() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def demo_target() -> Path:
-    return Library(paths.models(), paths.assets()).open("demo").target
+    return Library.of_user().open("demo").target

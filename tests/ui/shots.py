@@ -15,7 +15,6 @@ from pathlib import Path
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app import paths
 from app.engine import Engine, Script
 from app.errors import ContextFullError
 from app.library import Library
@@ -72,7 +71,7 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     script = Script(text=ANSWER, reasoning=THOUGHT, accepted=PATTERN, block=16)
     scripted = BatchEngine(script, batch=1)
     engine = Engine() if real else scripted
-    models = Library(paths.models(), paths.assets()) if real else FakeModels()
+    models = Library.of_user() if real else FakeModels()
     settings = Settings(theme="dark" if name == "dark" else "light", think=not real)
     window = MainWindow(engine, models, settings, lambda _: None, look)
     files: list[Path] = []

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app import paths
 from app.engine import Engine
 from app.library import Library
 from app.settings import Settings
@@ -18,7 +17,7 @@ BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 
 def test_the_guide_answers_in_the_window(qtbot: QtBot, look: Theme) -> None:
-    library = Library(paths.models(), paths.assets())
+    library = Library.of_user()
     window = MainWindow(Engine(), library, Settings(backend="cpu"), lambda _: None, look)
     qtbot.addWidget(window)
     window.resize(1280, 800)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from app import paths
 from app.library import Library, Pair
 from tests.conftest import ROOT
 from tests.native.server.running import Server, arguments
@@ -17,7 +16,7 @@ from tests.native.server.running import Server, arguments
 
 @pytest.fixture(scope="session")
 def pair() -> Pair:
-    return Library(paths.models(), paths.assets()).open("demo")
+    return Library.of_user().open("demo")
 
 
 @pytest.fixture(scope="session")
