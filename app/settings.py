@@ -1,37 +1,29 @@
 """The user's settings: one frozen, validated value in one readable TOML file.
 
 A file that is no TOML is set aside as ``.broken`` and the defaults are used; a value
-that cannot be used is replaced by its default. Both are logged, neither stops the
-start. Plain strings, so that the engine's words are not needed to read a file.
+that cannot be used is replaced by its default. Neither stops the start: both are
+logged, and `load` gives them back to be shown. What a newer Slipstream wrote is kept.
+Plain strings, so that the engine's words are not needed to read a file.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_type_hints
+from typing import Any, Final, Literal, NamedTuple, get_args, get_type_hints
 
+from app import limits
 from app.errors import OptionError, OutputError
 from app.files import replace_text
+from app.limits import Range
 
 VERSION: Final = 1
 
 _log = logging.getLogger(__name__)
-
-RANGES: Final[dict[str, tuple[float, float]]] = {
-    "temperature": (0.0, 5.0),
-    "top_k": (0, 1000),
-    "top_p": (0.01, 1.0),
-    "min_p": (0.0, 0.99),
-    "seed": (0, 2**63 - 1),  # the largest integer of TOML
-    "block": (1, 64),
-    "max_tokens": (1, 262_144),
-    "n_ctx": (256, 262_144),
-}
-"""Least and largest value of each number, for the checks here and for spin boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +31,15 @@ class Settings:
     """What the user can choose. Raises `OptionError` for a value it cannot hold.
 
     `seed` None draws a fresh one for every answer; `block` None leaves the block
-    length to the engine. Both are absent from the file then.
+    length to the engine. Both are absent from the file then. `draft_backend` is where
+    the drafter runs, "same" beside the target.
     """
 
     version: int = VERSION
     theme: Literal["system", "light", "dark"] = "system"
     model: str = "demo"
     backend: Literal["auto", "cpu", "gpu"] = "auto"
+    draft_backend: Literal["same", "auto", "cpu", "gpu"] = "same"
     verify: Literal["greedy", "gpu-sample", "host-sample"] = "greedy"
     temperature: float = 0.7
     top_k: int = 20
@@ -65,51 +59,99 @@ class Settings:
             _check(name, getattr(self, name))
 
 
+class Loaded(NamedTuple):
+    """What `load` found: the settings, and a sentence for each thing that was wrong."""
+
+    settings: Settings
+    problems: tuple[str, ...] = ()
+
+
 _HINTS: Final = get_type_hints(Settings)
+RANGES: Final[dict[str, Range]] = {
+    **{name: range_ for name, range_ in limits.RANGES.items() if name in _HINTS},
+    "seed": Range(0, 2**63 - 1),  # the largest integer of TOML
+    "max_tokens": replace(limits.RANGES["max_tokens"], least=1),  # none is no answer
+}
+"""What each number may be, for the checks here and for what the window says."""
 
 
-def load(path: Path) -> Settings:
+def load(path: Path) -> Loaded:
     """The settings in `path`, or the defaults where it has none that can be used."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = _read(path)
     except FileNotFoundError:
-        return Settings()
+        return Loaded(Settings())
     except OSError as error:
-        _log.warning("Default settings are used: %s", error)
-        return Settings()
-    except ValueError as error:  # no TOML, or no UTF-8
-        _set_aside(path, error)
-        return Settings()
-    return Settings(**_usable(table))
+        problem = f"The settings in `{path}` cannot be read ({error.strerror or error})."
+        return _reported({}, [f"{problem} The defaults are used."])
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested without end
+        return _reported({}, [_set_aside(path, error)])
+    return _reported(*_usable(table))
 
 
 def save(path: Path, settings: Settings) -> None:
-    """Replace `path` whole, or leave it as it was and raise `OutputError`."""
-    lines = [f"{f.name} = {_toml(getattr(settings, f.name))}" for f in fields(settings)]
-    text = "".join(f"{line}\n" for line in lines if not line.endswith(" = "))
+    """Replace `path` whole, or leave it as it was and raise `OutputError`.
+
+    Keys in it that this version does not know stay.
+    """
+    chosen = {f.name: getattr(settings, f.name) for f in fields(settings)}
+    table = chosen | _newer(path, chosen)
+    lines = [
+        f"{_key(name)} = {_toml(value)}\n" for name, value in table.items() if value is not None
+    ]
     try:
-        replace_text(path, text)
-    except OSError as error:
+        replace_text(path, "".join(lines))
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise OutputError(
-            f"The settings cannot be saved to `{path}`: {error.strerror}.",
+            f"The settings cannot be saved to `{path}`: {reason}.",
             remedy="Check the folder's permissions and the free disk space.",
         ) from error
 
 
-def _usable(table: dict[str, Any]) -> dict[str, Any]:
-    """The entries of `table` that `Settings` can hold; the rest is logged."""
+def _read(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+
+
+def _reported(found: dict[str, Any], problems: list[str]) -> Loaded:
+    for problem in problems:
+        _log.warning("%s", problem)
+    return Loaded(Settings(**found), tuple(problems))
+
+
+def _usable(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The entries of `table` that `Settings` can hold, and what is wrong with others."""
     found: dict[str, Any] = {}
-    if isinstance(version := table.pop("version", VERSION), int) and version > VERSION:
-        _log.warning("The settings are of a newer Slipstream (version %s).", version)
+    problems: list[str] = []
+    if _version(table) > VERSION:
+        # Its own keys are no problem then: they wait for that version.
+        _log.info("The settings are of a newer Slipstream (version %s).", table["version"])
     for name, value in table.items():
+        if name == "version":
+            continue
         if name not in _HINTS:
-            _log.warning("The setting `%s` is unknown and not used.", name)
+            _log.info("The setting `%s` is unknown and not used.", name)
             continue
         try:
             found[name] = _check(name, value)
         except OptionError as error:
-            _log.warning("%s The default is used.", error.message)
-    return found
+            problems.append(f"{error.message} The default is used.")
+    return found, problems
+
+
+def _newer(path: Path, chosen: dict[str, Any]) -> dict[str, Any]:
+    """What the file at `path` holds for a newer version: unknown keys, and its number."""
+    try:
+        table = _read(path)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    kept = {name: value for name, value in table.items() if name not in chosen}
+    return kept | {"version": max(VERSION, _version(table))}
+
+
+def _version(table: dict[str, Any]) -> int:
+    version = table.get("version")
+    return version if type(version) is int else VERSION
 
 
 def _check(name: str, value: Any) -> Any:
@@ -125,10 +167,8 @@ def _check(name: str, value: Any) -> Any:
         value = float(value)
     if type(value) not in kinds:
         raise _bad(name, value, "Use a value of the right kind.")
-    if name in RANGES and value is not None:
-        least, most = RANGES[name]
-        if not least <= value <= most:
-            raise _bad(name, value, f"Use {least} to {most}.")
+    if name in RANGES and value is not None and not RANGES[name].holds(value):
+        raise _bad(name, value, f"Use {RANGES[name]}.")
     return value
 
 
@@ -136,16 +176,33 @@ def _bad(name: str, value: Any, remedy: str) -> OptionError:
     return OptionError(f"The setting `{name}` cannot be {value!r}.", remedy=remedy)
 
 
-def _set_aside(path: Path, error: ValueError) -> None:
+def _set_aside(path: Path, error: Exception) -> str:
+    """Rename a file that cannot be read, and tell."""
     broken = path.with_name(f"{path.name}.broken")
+    problem = f"The settings in `{path}` cannot be read ({error}), so the defaults are used."
     try:
         path.replace(broken)
     except OSError as failed:
-        _log.warning("`%s` cannot be read (%s) nor set aside: %s", path, error, failed)
-        return
-    _log.warning("`%s` cannot be read (%s); it is kept as `%s`.", path, error, broken)
+        return f"{problem} The file could not be set aside: {failed.strerror or failed}."
+    return f"{problem} The file is kept as `{broken}`."
 
 
-def _toml(value: str | bool | int | float | None) -> str:
-    # JSON's strings, numbers and booleans are TOML's too, but for the letter DEL.
-    return "" if value is None else json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+def _toml(value: Any) -> str:
+    """One value in TOML. Tables are inline, since kept keys are few."""
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{_key(name)} = {_toml(v)}' for name, v in value.items())}}}"
+        case list():
+            return f"[{', '.join(map(_toml, value))}]"
+        case float():
+            return repr(value)  # inf and nan are TOML's own words
+        case datetime.date() | datetime.time():  # a datetime is a date
+            return value.isoformat()
+        case _:
+            # JSON's strings, integers and booleans are TOML's too, but for the letter DEL.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
+
+
+def _key(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
+    return name if plain else _toml(name)

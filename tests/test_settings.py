@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,7 @@ def write(file: Path, text: str) -> None:
 @pytest.mark.parametrize("value", [Settings(), CHANGED])
 def test_saved_is_loaded(file: Path, value: Settings) -> None:
     settings.save(file, value)
-    assert settings.load(file) == value
+    assert settings.load(file) == (value, ())
     assert list(file.parent.iterdir()) == [file]
 
 
@@ -47,41 +47,93 @@ def test_the_file_is_readable(file: Path) -> None:
 
 
 def test_defaults_without_a_file(file: Path) -> None:
-    assert settings.load(file) == Settings()
+    assert settings.load(file) == (Settings(), ())
     assert not file.parent.exists()
 
 
-@pytest.mark.parametrize("content", [b"theme = ", b"\xff\xfe", b"a = 1\na = 2\n"])
+@pytest.mark.parametrize(
+    "content",
+    [b"theme = ", b"\xff\xfe", b"a = 1\na = 2\n", b"a = " + b"[" * 9999, b"a = " + b"{a=" * 9999],
+)
 def test_a_broken_file_is_set_aside(
     file: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     file.parent.mkdir()
     file.write_bytes(content)
-    assert settings.load(file) == Settings()
+    loaded = settings.load(file)
+    assert loaded.settings == Settings()
     assert file.with_name("settings.toml.broken").read_bytes() == content
     assert not file.exists()
-    assert "settings.toml.broken" in caplog.text
+    (problem,) = loaded.problems
+    assert "settings.toml.broken" in problem
+    assert problem in caplog.text
 
 
 def test_one_bad_value_costs_one_value(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(file, 'theme = "pink"\ntop_k = 7\ntop_p = nan\nthink = 1\ntemperature = 1\nnew = 3\n')
-    assert settings.load(file) == Settings(top_k=7, temperature=1.0)
-    assert [r.levelno for r in caplog.records] == [logging.WARNING] * 4
-    for name in ("theme", "top_p", "think", "new"):
-        assert f"`{name}`" in caplog.text
+    loaded = settings.load(file)
+    assert loaded.settings == Settings(top_k=7, temperature=1.0)
+    assert len(loaded.problems) == 3
+    for name, problem in zip(("theme", "top_p", "think"), loaded.problems, strict=True):
+        assert f"`{name}`" in problem
+        assert problem in caplog.text
 
 
-def test_a_newer_file_is_used_as_far_as_it_goes(
-    file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write(file, 'version = 99\nbackend = "cpu"\n')
-    assert settings.load(file) == Settings(backend="cpu")
-    assert "99" in caplog.text
+def test_a_mark_before_the_text_is_no_part_of_it(file: Path) -> None:
+    write(file, '\ufefftheme = "dark"\n')  # as some editors write it
+    assert settings.load(file) == (Settings(theme="dark"), ())
 
 
-def test_a_folder_in_place_of_the_file(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+NEWER = """\
+version = 99
+backend = "cpu"
+"a b" = "c\\u007f"
+count = 9223372036854775807
+ratio = 1e-7
+limit = -inf
+on = true
+since = 2026-11-28T12:00:00Z
+day = 2026-11-28
+at = 12:30:00
+list = [1, [2, "x"], {y = 1.5}]
+[server]
+port = 8080
+[server.more]
+"é" = []
+"""
+
+
+def test_what_a_newer_version_wrote_survives_a_save(file: Path) -> None:
+    write(file, NEWER)
+    loaded = settings.load(file)
+    assert loaded == (Settings(backend="cpu"), ())
+    settings.save(file, dataclasses.replace(loaded.settings, theme="dark"))
+    before, after = tomllib.loads(NEWER), tomllib.loads(file.read_text(encoding="utf-8"))
+    assert {name: after[name] for name in before} == before
+    assert after["theme"] == "dark"
+    assert settings.load(file).settings == Settings(theme="dark", backend="cpu")
+
+
+@pytest.mark.parametrize("content", [b"theme = ", b"\xff", b"a = " + b"[" * 9999])
+def test_a_broken_file_is_saved_over(file: Path, content: bytes) -> None:
+    file.parent.mkdir()
+    file.write_bytes(content)
+    settings.save(file, Settings())
+    assert settings.load(file) == (Settings(), ())
+
+
+def test_a_value_that_no_file_can_hold(file: Path) -> None:
+    settings.save(file, Settings())
+    with pytest.raises(OutputError, match=r"settings\.toml"):
+        settings.save(file, Settings(model="caf\udce9"))
+    assert settings.load(file) == (Settings(), ())
+
+
+def test_a_folder_in_place_of_the_file(file: Path) -> None:
     file.mkdir(parents=True)
-    assert settings.load(file) == Settings()
+    loaded = settings.load(file)
+    assert loaded.settings == Settings()
+    assert len(loaded.problems) == 1
     with pytest.raises(OutputError, match=r"settings\.toml"):
         settings.save(file, Settings())
     assert list(file.parent.iterdir()) == [file]
@@ -92,6 +144,7 @@ def test_a_folder_in_place_of_the_file(file: Path, caplog: pytest.LogCaptureFixt
     [
         ("top_p", 0.0),
         ("n_ctx", 255),
+        ("draft_backend", "tpu"),
         ("seed", -1),
         ("block", 0),
         ("verify", "fast"),
@@ -105,3 +158,8 @@ def test_values_are_checked(name: str, value: object) -> None:
 
 def test_ranges_are_of_settings() -> None:
     assert set(settings.RANGES) <= {f.name for f in dataclasses.fields(Settings)}
+
+
+def test_a_number_that_is_out_of_range_is_told_its_range() -> None:
+    with pytest.raises(OptionError, match=r"Use above 0, up to 1\."):
+        Settings(top_p=0.0)

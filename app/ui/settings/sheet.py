@@ -95,9 +95,8 @@ class NumberRow(QWidget):
             value: Any = None if unset else self._kind(text.replace(",", "."))
             replace(self._settings, **{self._key: value})
         except (ValueError, OptionError):
-            low, high = RANGES[self._key]
             none = f", or nothing for “{self._empty}”" if self._empty else ""
-            self._complain(f"Use a number from {low:g} to {high:g}{none}.")
+            self._complain(f"Use {RANGES[self._key]}{none}.")
             return ...
         self._complain("")
         return value

@@ -39,7 +39,7 @@ def test_a_value_is_taken_over(qtbot: QtBot, sheet: SettingsSheet) -> None:
     [
         ("n_ctx", "17", "256 to 262144"),
         ("block", "0", "1 to 64"),
-        ("top_p", "1.5", "0.01 to 1"),
+        ("top_p", "1.5", "above 0, up to 1"),
         ("max_tokens", "many", "1 to 262144"),
     ],
 )
