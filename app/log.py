@@ -1,7 +1,8 @@
 """Diagnostics: a rotating file, and stderr for what a user should see.
 
 Never stdout, which belongs to answers and to JSON. Modules log through
-``logging.getLogger(__name__)``; only a composition root calls `start`.
+``logging.getLogger(__name__)``; only a composition root calls `start`. From then on
+exceptions that nobody caught are logged too, whichever thread or slot they end.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from types import TracebackType
 from typing import Final
 
 LEVEL_VARIABLE: Final = "SLIPSTREAM_LOG"  # debug, info, warning or error, for stderr
@@ -20,6 +24,7 @@ _FILE_BYTES: Final = 1_000_000
 _FILES_KEPT: Final = 3
 _LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)  # by verbosity
 _handlers: Final[list[logging.Handler]] = []
+_undo: Final[list[Callable[[], None]]] = []  # what gives the interpreter its hooks back
 
 
 def start(file: Path, verbosity: int = 0) -> None:
@@ -29,6 +34,7 @@ def start(file: Path, verbosity: int = 0) -> None:
     A log that cannot be written is no reason not to start.
     """
     stop()
+    _catch_uncaught()
     level = _stderr_level(verbosity)
     _ROOT.setLevel(logging.DEBUG)
     if sys.stderr is not None:  # a windowed build has none
@@ -36,7 +42,11 @@ def start(file: Path, verbosity: int = 0) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         to_file = RotatingFileHandler(
-            file, maxBytes=_FILE_BYTES, backupCount=_FILES_KEPT, encoding="utf-8"
+            file,
+            maxBytes=_FILE_BYTES,
+            backupCount=_FILES_KEPT,
+            encoding="utf-8",
+            errors="backslashreplace",  # a path may hold what UTF-8 cannot
         )
     except OSError as error:
         _ROOT.warning("There is no log file: %s", error)
@@ -47,6 +57,8 @@ def start(file: Path, verbosity: int = 0) -> None:
 
 def stop() -> None:
     """Undo `start`."""
+    while _undo:
+        _undo.pop()()
     while _handlers:
         handler = _handlers.pop()
         _ROOT.removeHandler(handler)
@@ -59,6 +71,51 @@ def _add(handler: logging.Handler, level: int, fields: str) -> None:
     handler.setFormatter(logging.Formatter(fields))
     _ROOT.addHandler(handler)
     _handlers.append(handler)
+
+
+def _catch_uncaught() -> None:
+    """Log what would otherwise end on stderr alone, which a windowed build does not have."""
+
+    def uncaught(
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):  # asked for, and no fault
+            sys.__excepthook__(kind, error, trace)
+        else:
+            _ROOT.critical("Not caught: %r", error, exc_info=(kind, error, trace))
+
+    def uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+        if not issubclass(args.exc_type, SystemExit):
+            name = args.thread.name if args.thread else "a thread that is gone"
+            error = args.exc_value or args.exc_type()
+            _ROOT.critical(
+                "Not caught in `%s`: %r",
+                name,
+                error,
+                exc_info=(args.exc_type, error, args.exc_traceback),
+            )
+
+    def unraisable(args: sys.UnraisableHookArgs) -> None:
+        error = args.exc_value or args.exc_type()
+        _ROOT.error(
+            "%s %r: %r",
+            args.err_msg or "Ignored in",
+            args.object,
+            error,
+            exc_info=(args.exc_type, error, args.exc_traceback),
+        )
+
+    before = sys.excepthook, threading.excepthook, sys.unraisablehook
+    sys.excepthook, threading.excepthook, sys.unraisablehook = (
+        uncaught,
+        uncaught_in_thread,
+        unraisable,
+    )
+
+    def undo() -> None:
+        sys.excepthook, threading.excepthook, sys.unraisablehook = before
+
+    _undo.append(undo)
 
 
 def _stderr_level(verbosity: int) -> int:

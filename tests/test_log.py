@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,3 +62,64 @@ def test_no_stderr_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("sys.stderr", None)
     log.start(tmp_path / "file" / "log")
     LOGGER.warning("into the void")
+
+
+class TestNotCaught:
+    """Exceptions that nobody caught are in the file, with where they came from."""
+
+    @pytest.fixture(autouse=True)
+    def hooks(self) -> Iterator[None]:
+        before = sys.excepthook, threading.excepthook, sys.unraisablehook
+        yield
+        log.stop()
+        assert (sys.excepthook, threading.excepthook, sys.unraisablehook) == before
+
+    @pytest.fixture
+    def file(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Path:
+        file = tmp_path / "slipstream.log"
+        log.start(file)
+        return file
+
+    def fall_over(self) -> None:
+        raise ZeroDivisionError("oops")
+
+    def check(self, file: Path) -> None:
+        text = file.read_text(encoding="utf-8")
+        assert "ZeroDivisionError: oops" in text
+        assert "in fall_over" in text
+
+    def test_in_the_main_thread(self, file: Path) -> None:
+        try:
+            self.fall_over()
+        except ZeroDivisionError as error:  # as the interpreter does when nobody else does
+            sys.excepthook(type(error), error, error.__traceback__)
+        self.check(file)
+
+    def test_in_a_thread(self, file: Path) -> None:
+        thread = threading.Thread(target=self.fall_over, name="worker-7")
+        thread.start()
+        thread.join()
+        self.check(file)
+        assert "worker-7" in file.read_text(encoding="utf-8")
+
+    def test_where_it_cannot_be_raised(self, file: Path) -> None:
+        class Fragile:
+            def __del__(one) -> None:  # noqa: N805
+                self.fall_over()
+
+        Fragile()
+        self.check(file)
+
+    def test_ctrl_c_is_no_fault(self, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)
+        assert "KeyboardInterrupt" in capsys.readouterr().err
+        assert file.read_text(encoding="utf-8") == ""
+
+
+def test_a_path_that_is_no_utf8_can_be_logged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.start(tmp_path / "log")
+    LOGGER.info("caf\udce9")
+    assert "caf\\udce9" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert capsys.readouterr().err == ""

@@ -1,6 +1,6 @@
 """The window's composition root. Order matters:
 
-1. the log, so that everything after it can speak;
+1. the log, so that everything after it can speak, Qt too;
 2. the settings, which the look depends on;
 3. Qt's application, then fonts and palette, before any widget exists;
 4. the engine's thread, then the window, which starts loading the model;
@@ -11,12 +11,14 @@ The engine is closed by the window, or here if there never was one.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -28,11 +30,21 @@ from app.ui.look.palette import DARK
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
 
+_LEVELS: Final = {
+    QtMsgType.QtDebugMsg: logging.DEBUG,
+    QtMsgType.QtInfoMsg: logging.INFO,
+    QtMsgType.QtWarningMsg: logging.WARNING,
+    QtMsgType.QtCriticalMsg: logging.ERROR,
+    QtMsgType.QtFatalMsg: logging.CRITICAL,
+}
+_qt_log = logging.getLogger("app.qt")
+
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Open the window; returns the exit status when it is closed."""
     log.start(paths.log_file())
-    chosen = settings.load(paths.settings_file())
+    qInstallMessageHandler(_log_qt)
+    chosen = settings.load(paths.settings_file()).settings
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(list(sys.argv[:1] if argv is None else argv))
@@ -44,7 +56,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     try:
         window = MainWindow(
             engine,
-            Library(paths.models(), paths.assets()),
+            Library.of_user(),
             chosen,
             partial(settings.save, paths.settings_file()),
             look,
@@ -57,4 +69,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.close())
     window.show()
-    return app.exec()
+    try:
+        return app.exec()
+    finally:
+        qInstallMessageHandler(None)  # Qt may speak when Python cannot listen any more
+
+
+def _log_qt(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+    """What Qt says, where a user without a terminal can find it."""
+    _qt_log.log(_LEVELS[kind], "%s", message)

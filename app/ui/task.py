@@ -7,6 +7,7 @@ does not read its cancel token cannot keep the process alive.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -17,6 +18,7 @@ from app.errors import EngineError, SlipstreamError
 from app.jobs import CancelToken, JobCancelled
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Task(QObject, Generic[T]):
@@ -57,6 +59,7 @@ class Task(QObject, Generic[T]):
         except SlipstreamError as error:
             self._tell(self._failed, error)
         except Exception as error:
+            _log.exception("A task failed.")
             told = EngineError(
                 f"Something went wrong: {error}", remedy="The log has the details; try again."
             )

@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, qWarning
 from PySide6.QtWidgets import QApplication
 
 from app import log, paths
 from app.ui import application
 from tests.ui.fakes import BatchEngine, FakeModels
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    log.stop()
+    for n, handler in before.items():
+        signal.signal(n, handler)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -21,16 +32,36 @@ def test_a_signal_closes_it(
 ) -> None:
     engine = BatchEngine()
     monkeypatch.setattr(application, "Engine", lambda: engine)
-    monkeypatch.setattr(application, "Library", lambda root, assets: FakeModels())
-    before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr(application.Library, "of_user", FakeModels)
     QTimer.singleShot(300, qapp, lambda: os.kill(os.getpid(), number))
     started = time.monotonic()
-    try:
-        assert application.run([]) == 0
-    finally:
-        log.stop()
-        for n, handler in before.items():
-            signal.signal(n, handler)
+    assert application.run([]) == 0
     assert time.monotonic() - started < 5
     assert engine.closed
     assert (paths.state() / "window.ini").is_file()
+
+
+def test_what_slots_and_qt_say_is_in_the_log(
+    qapp: QApplication,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv(paths.HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(application, "Engine", BatchEngine)
+    monkeypatch.setattr(application.Library, "of_user", FakeModels)
+
+    def fall_over() -> None:
+        raise ZeroDivisionError("oops")
+
+    def warn() -> None:
+        qWarning("Qt says so")
+
+    for wait, what in ((50, fall_over), (60, warn)):
+        QTimer.singleShot(wait, qapp, what)
+    QTimer.singleShot(300, qapp, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    application.run([])
+    text = paths.log_file().read_text(encoding="utf-8")
+    assert "ZeroDivisionError: oops" in text
+    assert "in fall_over" in text
+    assert "WARNING MainThread app.qt: Qt says so" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import pytest
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
@@ -35,7 +36,9 @@ def test_success_comes_to_the_main_thread(qtbot: QtBot) -> None:
     assert progress == [0.5]
 
 
-def test_errors_keep_their_kind_and_faults_get_one(qtbot: QtBot) -> None:
+def test_errors_keep_their_kind_and_faults_get_one(
+    qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
     parent = QObject()
     errors: list[SlipstreamError] = []
     told = OptionError("It is wrong.", remedy="Put it right.")
@@ -53,6 +56,9 @@ def test_errors_keep_their_kind_and_faults_get_one(qtbot: QtBot) -> None:
     assert errors[0] is told
     assert isinstance(errors[1], EngineError)
     assert "oops" in errors[1].message
+    (record,) = caplog.records  # "the log has the details"
+    assert record.exc_info is not None
+    assert "in break_" in caplog.text
 
 
 def test_a_cancelled_task_is_silent(qtbot: QtBot) -> None:
