@@ -1,0 +1,38 @@
+"""Which model to load, and where: the same choice for the window and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app import catalog
+from app.engine import Backend, LoadParams
+from app.library import Pair
+
+_DEFAULT: Final = LoadParams(Path())
+
+
+@dataclass(frozen=True, slots=True)
+class LoadChoice:
+    """What is chosen before there are files: `model` is an id of the library or a folder.
+
+    `draft` False leaves the drafter out; `draft_backend` None puts it beside the target.
+    `n_ctx` is the context in tokens. Raises `OptionError` for what cannot be loaded.
+    """
+
+    model: str = catalog.DEMO.id
+    backend: Backend = Backend.AUTO
+    draft: bool = True
+    draft_backend: Backend | None = None
+    n_ctx: int = _DEFAULT.n_ctx
+
+    def params(self, pair: Pair) -> LoadParams:
+        """How the files of `pair` are loaded."""
+        return LoadParams(
+            target=pair.target,
+            draft=pair.draft if self.draft else None,
+            backend=self.backend,
+            n_ctx=self.n_ctx,
+            draft_backend=self.draft_backend,
+        )
