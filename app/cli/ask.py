@@ -11,16 +11,8 @@ from app.cli.client import Interrupted
 from app.cli.command import INTERRUPTED, OK, Context, Job, Result
 from app.cli.console import Console
 from app.cli.loading import Choice, loaded
-from app.engine import (
-    Answer,
-    AskParams,
-    ChatMessage,
-    Decoded,
-    FinishReason,
-    Role,
-    Sampling,
-    Verify,
-)
+from app.conversation import ChatMessage, Role
+from app.engine import Answer, AskParams, Decoded, FinishReason, Sampling, Verify
 from app.errors import OptionError
 
 HELP: Final = "answer one prompt"
@@ -103,11 +95,11 @@ class _Ask:
 
     def __call__(self, context: Context) -> Result:
         console = context.console
-        with loaded(context, self.choice) as session:
-            params = replace(self.params, draft=session.model.has_draft)
+        with loaded(context, self.choice) as opened:
+            params = replace(self.params, draft=opened.model.has_draft)
             status = OK
             try:
-                answer = session.client.ask(self.chat, params, _Streaming(console))
+                answer = opened.client.ask(self.chat, params, _Streaming(console))
             except Interrupted as interrupted:
                 if interrupted.answer is None:
                     raise
@@ -175,6 +167,7 @@ def block_length(text: str) -> int | None:
 
 
 def _fields(answer: Answer) -> dict[str, object]:
+    totals = answer.totals
     return {
         "text": answer.text,
         "reasoning": answer.reasoning,
@@ -182,34 +175,35 @@ def _fields(answer: Answer) -> dict[str, object]:
         "finish_reason": answer.finish_reason.value,
         "prompt_tokens": answer.prompt_tokens,
         "completion_tokens": answer.completion_tokens,
-        "rounds": answer.rounds,
-        "drafted": answer.drafted,
-        "accepted": answer.accepted,
-        "accepted_per_round": answer.accepted_per_round,
-        "mean_accepted_length": answer.mean_accepted_length,
-        "tokens_per_s": answer.tokens_per_s,
+        "rounds": totals.rounds,
+        "drafted": totals.drafted,
+        "accepted": totals.accepted,
+        "accepted_per_round": totals.accepted_per_round,
+        "mean_accepted_length": totals.mean_accepted_length,
+        "tokens_per_s": totals.tokens_per_s,
         "plain_tokens_per_s": answer.plain_tokens_per_s,
         "speedup": answer.speedup,
         "backend": answer.backend,
         "device": answer.device,
         "phase_ms": {
-            "draft": answer.draft_ms,
-            "verify": answer.verify_ms,
-            "host": answer.host_ms,
+            "draft": totals.draft_ms,
+            "verify": totals.verify_ms,
+            "host": totals.host_ms,
         },
-        "syncs_per_round": answer.syncs_per_round,
-        "graphs_rebuilt": answer.graphs_rebuilt,
-        "graphs_run_per_round": answer.graphs_run_per_round,
-        "bytes_to_host_per_round": answer.bytes_to_host_per_round,
+        "syncs_per_round": totals.per_round(totals.syncs),
+        "graphs_rebuilt": totals.graphs_rebuilt if totals.rounds else None,
+        "graphs_run_per_round": totals.per_round(totals.graphs_run),
+        "bytes_to_host_per_round": totals.per_round(totals.bytes_to_host),
     }
 
 
 def _summary(answer: Answer) -> str:
-    parts = [f"{answer.completion_tokens} tokens in {answer.rounds} rounds"]
-    if answer.drafted and answer.mean_accepted_length is not None:
-        parts.append(f"mean accepted length {answer.mean_accepted_length:.2f}")
-    if answer.tokens_per_s is not None:
-        parts.append(f"{answer.tokens_per_s:.0f} tokens/s")
+    totals = answer.totals
+    parts = [f"{answer.completion_tokens} tokens in {totals.rounds} rounds"]
+    if totals.drafted and totals.mean_accepted_length is not None:
+        parts.append(f"mean accepted length {totals.mean_accepted_length:.2f}")
+    if totals.tokens_per_s is not None:
+        parts.append(f"{totals.tokens_per_s:.0f} tokens/s")
     if answer.speedup is not None:
         parts.append(f"{answer.speedup:.2f} × plain")
     parts.append(f"{answer.backend} ({answer.device})")

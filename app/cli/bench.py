@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.cli.command import Context, Job, Result
-from app.cli.loading import Choice, Session, loaded
-from app.engine import Answer, AskParams, ChatMessage, Role, RoundTotals, speedup
+from app.cli.loading import Choice, OpenModel, loaded
+from app.conversation import ChatMessage, Role
+from app.engine import Answer, AskParams, RoundTotals, speedup
 from app.errors import OptionError
 
 HELP: Final = "measure plain decoding against DFlash"
@@ -35,14 +36,13 @@ class _Mode:
     rates: list[float] = field(default_factory=list)
     totals: RoundTotals = field(default_factory=RoundTotals)
 
-    def measure(self, session: Session, prompt: str) -> None:
-        self.add(session.client.ask([ChatMessage(Role.USER, prompt)], self.params))
+    def measure(self, opened: OpenModel, prompt: str) -> None:
+        self.add(opened.client.ask([ChatMessage(Role.USER, prompt)], self.params))
 
     def add(self, answer: Answer) -> None:
-        if answer.tokens_per_s is not None:
-            self.rates.append(answer.tokens_per_s)
-        self.totals.rounds += answer.rounds
-        self.totals.accepted += answer.accepted
+        if answer.totals.tokens_per_s is not None:
+            self.rates.append(answer.totals.tokens_per_s)
+        self.totals += answer.totals
 
     @property
     def rate(self) -> float | None:
@@ -81,19 +81,19 @@ class _Bench:
     params: AskParams
 
     def __call__(self, context: Context) -> Result:
-        with loaded(context, self.choice) as session:
+        with loaded(context, self.choice) as opened:
             plain = _Mode("plain", replace(self.params, draft=False))
             governor = _Mode("auto", self.params)
             blocks = {
                 block: _Mode(f"block {block}", replace(self.params, block=block))
-                for block in _block_lengths(session.model.block)
+                for block in _block_lengths(opened.model.block)
             }
-            drafting = [*blocks.values(), governor] if session.model.has_draft else []
-            self._take_turns(context, session, [plain, *drafting])
+            drafting = [*blocks.values(), governor] if opened.model.has_draft else []
+            self._take_turns(context, opened, [plain, *drafting])
         value: dict[str, object] = {
-            "model": session.pair.id,
-            "machine": session.model.device.description,
-            "backend": session.model.backend,
+            "model": opened.pair.id,
+            "machine": opened.model.device.description,
+            "backend": opened.model.backend,
             "plain_tokens_per_s": plain.rate,
             "rows": [{"block": block, **_row(mode, plain)} for block, mode in blocks.items()],
             "governor": {
@@ -102,15 +102,15 @@ class _Bench:
             },
         }
         lines = [_line(mode, plain) for mode in (plain, *drafting)]
-        return Result(value, "\n".join([f"{session.pair.title} on {session.place}", *lines]))
+        return Result(value, "\n".join([f"{opened.pair.title} on {opened.place}", *lines]))
 
-    def _take_turns(self, context: Context, session: Session, modes: list[_Mode]) -> None:
+    def _take_turns(self, context: Context, opened: OpenModel, modes: list[_Mode]) -> None:
         for mode in modes:  # the first answer of a mode builds its graphs
-            _Mode(mode.name, mode.params).measure(session, PROMPTS[0])
+            _Mode(mode.name, mode.params).measure(opened, PROMPTS[0])
         turns = [(p, mode) for _ in range(self.runs) for p in PROMPTS for mode in modes]
         for done, (prompt, mode) in enumerate(turns):
             context.console.progress("Measuring", done / len(turns))
-            mode.measure(session, prompt)
+            mode.measure(opened, prompt)
 
 
 def _block_lengths(trained: int) -> list[int]:

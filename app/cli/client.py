@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-import itertools
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final
 
+from app.conversation import ChatMessage
 from app.engine import (
     Answer,
     Ask,
     AskParams,
-    Cancel,
-    ChatMessage,
+    Cancelled,
+    Client,
     Command,
     Compare,
     Compared,
     Control,
     Decoded,
     DeviceInfo,
+    Devices,
+    Ending,
     Event,
     Failed,
     Finished,
+    ListDevices,
     Load,
     Loaded,
     Loading,
     LoadParams,
+    Measure,
+    ModelChanged,
     PlainMeasured,
 )
-from app.errors import SlipstreamError
-
-_log = logging.getLogger(__name__)
+from app.errors import EngineError
 
 _POLL: Final = 0.2  # seconds; how soon Ctrl-C is seen where it cannot break a wait
 _CANCEL_WITHIN: Final = 5.0  # seconds
-
-
-class EngineDoor(Protocol):
-    """What is used of `Engine` and `FakeEngine`."""
-
-    def submit(self, command: Command) -> None: ...
-
-    def wait(self, timeout: float) -> list[Event]: ...
-
-    def devices(self) -> tuple[DeviceInfo, ...]: ...
-
-    def close(self, timeout: float = ...) -> None: ...
 
 
 class Interrupted(KeyboardInterrupt):
@@ -58,38 +48,30 @@ class Interrupted(KeyboardInterrupt):
         self.answer = answer
 
 
-class Client:
+class BlockingClient:
     """Waits for what it asks. Errors of the engine are raised here."""
 
-    def __init__(self, engine: EngineDoor) -> None:
-        self._engine = engine
-        self._requests = itertools.count(1)
-        self._pending: deque[Event] = deque()
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._pending: deque[Event] = deque()  # Ctrl-C may come between two of a batch
 
-    def has_gpu(self) -> bool:
-        return any(device.kind == "gpu" and device.usable for device in self._engine.devices())
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        ending = self._ending(ListDevices())
+        assert isinstance(ending, Devices)
+        return ending.devices
 
     def load(self, params: LoadParams, on_progress: Callable[[float], None]) -> Loaded:
-        """Returns when the rate of plain decoding is measured too, or cannot be.
+        def show(event: Event) -> None:
+            if isinstance(event, Loading):
+                on_progress(event.fraction)
 
-        Otherwise it would be luck whether an answer that is asked for at once knows
-        its speed-up.
-        """
-        loaded: Loaded | None = None
-        try:
-            for event in self._events(Load(next(self._requests), params)):
-                if isinstance(event, Loading):
-                    on_progress(event.fraction)
-                elif isinstance(event, Loaded):
-                    loaded = event
-                elif isinstance(event, PlainMeasured) and loaded is not None:
-                    return loaded
-        except SlipstreamError as error:
-            if loaded is None:
-                raise
-            _log.warning("The plain rate could not be measured: %s", error)
-            return loaded
-        raise AssertionError("a load ends with an event")
+        ending = self._ending(Load(params), show)
+        assert isinstance(ending, Loaded)
+        return ending
+
+    def measure(self) -> None:
+        """Returns when it is known how fast plain decoding is, and what rounds cost."""
+        self._ending(Measure())
 
     def ask(
         self,
@@ -98,48 +80,56 @@ class Client:
         on_decoded: Callable[[Decoded], None] = lambda _: None,
     ) -> Answer:
         """The whole answer; its pieces go to `on_decoded` first. Raises `Interrupted`."""
-        command = Ask(next(self._requests), tuple(chat), params)
+
+        def show(event: Event) -> None:
+            if isinstance(event, Decoded):
+                on_decoded(event)
+
+        request = self._client.submit(Ask(tuple(chat), params))
         try:
-            for event in self._events(command):
-                if isinstance(event, Decoded):
-                    on_decoded(event)
-                elif isinstance(event, Finished):
-                    return event.answer
+            ending = self._rest(request, show)
         except KeyboardInterrupt:
-            self._engine.submit(Cancel(command.request))
-            raise Interrupted(self._rest(command.request)) from None
-        raise AssertionError("an answer ends with an event")
+            self._client.cancel(request)
+            raise Interrupted(self._cancelled(request)) from None
+        assert isinstance(ending, Finished)
+        return ending.answer
 
     def compare(
         self, chat: Sequence[ChatMessage], params: AskParams, plain: tuple[int, ...], at: int
     ) -> Control:
         """The control run where a drafted answer left the plain one at token `at`."""
-        for event in self._events(Compare(next(self._requests), tuple(chat), params, plain, at)):
-            if isinstance(event, Compared):
-                return event.control
-        raise AssertionError("a comparison ends with an event")
+        ending = self._ending(Compare(tuple(chat), params, plain, at))
+        assert isinstance(ending, Compared)
+        return ending.control
 
-    def _events(self, command: Command) -> Iterator[Event]:
-        self._engine.submit(command)
+    def _ending(self, command: Command, show: Callable[[Event], None] = lambda _: None) -> Ending:
+        return self._rest(self._client.submit(command), show)
+
+    def _rest(self, request: int, show: Callable[[Event], None]) -> Ending:
         while True:
-            while self._pending:
-                event = self._pending.popleft()
-                if event.request != command.request:
-                    continue
+            for event in self._events(request, _POLL):
                 if isinstance(event, Failed):
                     raise event.error
-                yield event
-            self._pending.extend(self._engine.wait(_POLL))
+                if isinstance(event, Cancelled):
+                    raise EngineError("The engine was closed.", remedy="Start it again.")
+                if isinstance(event, Ending):
+                    return event
+                show(event)
 
-    def _rest(self, request: int) -> Answer | None:
-        """The answer of a cancelled request, which comes soon or not at all."""
+    def _cancelled(self, request: int) -> Answer | None:
+        """What there is of a cancelled answer, which comes soon or not at all."""
         deadline = time.monotonic() + _CANCEL_WITHIN
         while time.monotonic() < deadline:
-            while self._pending:
-                event = self._pending.popleft()
-                if event.request == request and isinstance(event, Finished):
-                    return event.answer
-                if event.request == request and isinstance(event, Failed):
-                    return None
-            self._pending.extend(self._engine.wait(_POLL))
+            for event in self._events(request, _POLL):
+                if isinstance(event, Ending):
+                    return event.answer if isinstance(event, Finished) else None
         return None
+
+    def _events(self, request: int, timeout: float) -> Iterator[Event]:
+        """What came of `request`; of other requests there is only what was given up."""
+        if not self._pending:
+            self._pending.extend(self._client.wait(timeout))
+        while self._pending:
+            event = self._pending.popleft()
+            if not isinstance(event, ModelChanged | PlainMeasured) and event.request == request:
+                yield event

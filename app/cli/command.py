@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.cli.client import EngineDoor
 from app.cli.console import Console
+from app.engine import EngineDoor
 from app.library import Library
 
 OK = 0

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import Final
 
+from app.cli.client import BlockingClient
 from app.cli.command import Context, Job, Result
 from app.engine import DeviceInfo
 
@@ -23,7 +24,7 @@ def prepare(args: Namespace) -> Job:
 
 def _run(context: Context) -> Result:
     with closing(context.open_engine()) as engine:
-        devices = engine.devices()
+        devices = BlockingClient(engine.client()).devices()
     return Result({"devices": [asdict(d) for d in devices]}, "\n".join(map(_line, devices)))
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from app import catalog
-from app.cli.client import Client
+from app.cli.client import BlockingClient
 from app.cli.command import Context
-from app.engine import Backend, LoadedModel, LoadParams
+from app.engine import Backend, LoadedModel, LoadParams, preferred_gpu
+from app.errors import SlipstreamError
 from app.library import Pair
 
 _log = logging.getLogger(__name__)
@@ -55,10 +56,10 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class OpenModel:
     """A client whose engine has loaded `pair` as `model`."""
 
-    client: Client
+    client: BlockingClient
     pair: Pair
     model: LoadedModel
     seconds: float
@@ -71,11 +72,11 @@ class Session:
 
 
 @contextmanager
-def loaded(context: Context, choice: Choice) -> Iterator[Session]:
+def loaded(context: Context, choice: Choice) -> Iterator[OpenModel]:
     """Load the chosen pair into an engine that is closed afterwards."""
     pair = open_pair(context, choice)
     with closing(context.open_engine()) as engine:
-        yield load(context, Client(engine), pair, choice)
+        yield load(context, BlockingClient(engine.client()), pair, choice)
 
 
 def open_pair(context: Context, choice: Choice) -> Pair:
@@ -86,13 +87,19 @@ def open_pair(context: Context, choice: Choice) -> Pair:
     return pair if choice.draft else replace(pair, draft=None)
 
 
-def load(context: Context, client: Client, pair: Pair, choice: Choice) -> Session:
+def load(context: Context, client: BlockingClient, pair: Pair, choice: Choice) -> OpenModel:
+    """Loads and measures, so that every answer knows its speed-up, the first one too."""
     done = client.load(
         LoadParams(pair.target, pair.draft, choice.backend, draft_backend=choice.draft_backend),
         lambda fraction: context.console.progress("Loading", fraction),
     )
     if done.model.fallback:
         # A machine without a GPU is nothing to warn of; a GPU that is not taken is.
-        level = logging.WARNING if client.has_gpu() else logging.INFO
+        gpu = preferred_gpu(client.devices())
+        level = logging.WARNING if gpu and gpu.usable else logging.INFO
         _log.log(level, "It runs on the CPU: %s", done.model.fallback)
-    return Session(client, pair, done.model, done.seconds)
+    try:
+        client.measure()
+    except SlipstreamError as error:
+        _log.warning("The plain rate could not be measured: %s", error)
+    return OpenModel(client, pair, done.model, done.seconds)

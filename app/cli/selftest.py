@@ -8,10 +8,11 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from app.cli.client import Client
+from app.cli.client import BlockingClient
 from app.cli.command import FAILED, OK, Context, Job, Result
-from app.cli.loading import Choice, Session, load, open_pair
-from app.engine import Answer, AskParams, ChatMessage, Decoded, Role, RoundTotals
+from app.cli.loading import Choice, OpenModel, load, open_pair
+from app.conversation import ChatMessage, Role
+from app.engine import Answer, AskParams, Decoded, RoundTotals
 from app.errors import SlipstreamError
 
 HELP: Final = "check that everything works on this machine"
@@ -70,8 +71,8 @@ class _Selftest:
         self._context = context
         self._choice = choice
         self._stack = stack
-        self._client: Client
-        self._session: Session
+        self._client: BlockingClient
+        self._opened: OpenModel
         self._plain: list[_Trial] = []
         self._drafted: list[_Trial] = []
 
@@ -100,16 +101,17 @@ class _Selftest:
 
     def _open_library(self) -> str:
         engine = self._stack.enter_context(closing(self._context.open_engine()))
-        self._client = Client(engine)
-        return ", ".join(device.description for device in engine.devices() if device.usable)
+        self._client = BlockingClient(engine.client())
+        usable = (device for device in self._client.devices() if device.usable)
+        return ", ".join(device.description for device in usable)
 
     def _load_model(self) -> str:
         pair = open_pair(self._context, self._choice)
-        self._session = load(self._context, self._client, pair, self._choice)
-        return f"{pair.title} on {self._session.place} in {self._session.seconds:.1f} s"
+        self._opened = load(self._context, self._client, pair, self._choice)
+        return f"{pair.title} on {self._opened.place} in {self._opened.seconds:.1f} s"
 
     def _answer(self) -> str:
-        draft = self._session.model.has_draft
+        draft = self._opened.model.has_draft
         for done, prompt in enumerate(PROMPTS):
             self._context.console.progress("Answering", done / len(PROMPTS))
             self._plain.append(self._ask(prompt, draft=False))
@@ -146,10 +148,7 @@ class _Selftest:
     def _acceptance(self) -> str:
         if not self._drafted:
             return "The model has no drafter."
-        totals = RoundTotals()
-        for trial in self._drafted:
-            totals.rounds += trial.answer.rounds
-            totals.accepted += trial.answer.accepted
+        totals = sum((trial.answer.totals for trial in self._drafted), RoundTotals())
         length = totals.mean_accepted_length or 0.0
         if length <= 1.0:
             raise _Wrong(f"Nothing that was drafted was accepted in {totals.rounds} rounds.")
@@ -173,7 +172,7 @@ class _Selftest:
         ]
         self._client.ask(chat[:1], params)
         warm = self._client.ask(chat, params)
-        load(self._context, self._client, self._session.pair, self._choice)
+        load(self._context, self._client, self._opened.pair, self._choice)
         cold = self._client.ask(chat, params)
         at = _difference(warm.token_ids, cold.token_ids)
         if at is not None:

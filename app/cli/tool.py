@@ -12,9 +12,9 @@ from typing import Final
 
 from app import log, paths
 from app.cli import ask, bench, convert, devices, models, selftest
-from app.cli.client import EngineDoor
 from app.cli.command import FAILED, INTERRUPTED, Command, Context
 from app.cli.console import Console
+from app.engine import EngineDoor
 from app.errors import OptionError, SlipstreamError
 from app.library import Library
 

@@ -1,75 +1,92 @@
 """The engine's door. Importing it loads no native library.
 
-`Engine` runs one loaded pair on a thread of its own: `submit` takes commands,
-`drain` gives the events since the last call. `FakeEngine` is the same door with a
-script behind it.
+`Engine().client()` is one user's line to a loaded pair that runs beside it: `submit`
+takes commands, `drain` gives the events that are this client's. `FakeEngine` is the same
+door with a script behind it. `app.engine.door` is the contract of both.
 """
 
+from app.binding import DeviceInfo, Sampling, Verify, WidthReason, preferred_gpu
+from app.engine.door import Client, EngineDoor
+from app.engine.engine import Engine
 from app.engine.fake import FakeEngine, Script
 from app.engine.messages import (
     Answer,
     Ask,
-    Cancel,
-    ChatMessage,
+    Cancelled,
     Command,
     Compare,
     Compared,
     Control,
     Decoded,
-    DeviceInfo,
+    Devices,
+    Ending,
     Event,
     Failed,
     Finished,
     FinishReason,
+    ListDevices,
     Load,
     Loaded,
     LoadedModel,
     Loading,
+    Measure,
+    Measured,
+    ModelChanged,
     PlainMeasured,
     Prefilled,
-    Role,
     Unload,
     Unloaded,
 )
-from app.engine.params import AskParams, Backend, LoadParams, Sampling, Verify
-from app.engine.stats import RoundRecord, RoundTotals, WidthReason, speedup, tokens_per_second
-from app.engine.worker import Engine
+from app.engine.params import AskParams, Backend, LoadParams
+from app.engine.stats import RoundRecord, RoundTally, RoundTotals, speedup, tokens_per_second
 
 __all__ = [
-    "Answer",
+    # the door
+    "Client",
+    "Engine",
+    "EngineDoor",
+    "FakeEngine",
+    "Script",
+    # commands
     "Ask",
-    "AskParams",
-    "Backend",
-    "Cancel",
-    "ChatMessage",
     "Command",
     "Compare",
+    "ListDevices",
+    "Load",
+    "Measure",
+    "Unload",
+    # events
+    "Cancelled",
     "Compared",
-    "Control",
     "Decoded",
-    "DeviceInfo",
-    "Engine",
+    "Devices",
+    "Ending",
     "Event",
     "Failed",
-    "FakeEngine",
-    "FinishReason",
     "Finished",
-    "Load",
-    "LoadParams",
     "Loaded",
-    "LoadedModel",
     "Loading",
+    "Measured",
+    "ModelChanged",
     "PlainMeasured",
     "Prefilled",
-    "Role",
+    "Unloaded",
+    # what they carry
+    "Answer",
+    "AskParams",
+    "Backend",
+    "Control",
+    "DeviceInfo",
+    "FinishReason",
+    "LoadParams",
+    "LoadedModel",
     "RoundRecord",
+    "RoundTally",
     "RoundTotals",
     "Sampling",
-    "Script",
-    "Unload",
-    "Unloaded",
     "Verify",
     "WidthReason",
+    "preferred_gpu",
     "speedup",
     "tokens_per_second",
 ]

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from app.binding import NativePair
 from app.engine.messages import Control
-from app.engine.native import NativePair
 
 
 def control(

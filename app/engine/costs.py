@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from app.engine.native import ABI, Costs, library_path
+from app.binding import ABI, Costs, library_path
 from app.engine.params import LoadParams
 from app.files import replace_text
 

@@ -1,45 +1,55 @@
 """A scripted engine for work on the window: same door, no model, no thread.
 
-It answers with text it is given, in rounds whose accepted counts it is given, one
-round for each `drain`, so that a test decides when time passes. Shipped and tested
-like the rest, because tests of the window stand on it.
+It answers with text it is given, in rounds whose accepted counts it is given, and goes
+one event further whenever a client drains, so that a test decides when time passes.
+Shipped and tested like the rest, because tests of the window stand on it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
+from app.binding import DeviceInfo, preferred_gpu
+from app.engine.door import Client
 from app.engine.messages import (
     Answer,
     Ask,
-    Cancel,
+    Cancelled,
     Command,
     Compare,
     Compared,
     Control,
     Decoded,
-    DeviceInfo,
+    Devices,
     Event,
     Failed,
     Finished,
     FinishReason,
+    ListDevices,
     Load,
     Loaded,
     LoadedModel,
     Loading,
+    Measure,
+    Measured,
+    ModelChanged,
     PlainMeasured,
     Prefilled,
     Unload,
     Unloaded,
 )
 from app.engine.params import Backend
-from app.engine.stats import RoundRecord, RoundTotals, speedup, tokens_per_second
+from app.engine.stats import RoundRecord, RoundTally
+from app.engine.streams import Streams, never_begun
 from app.errors import EngineError, SlipstreamError
 
-FAKE_CPU = DeviceInfo("CPU", "Scripted CPU", "cpu", 16 << 30, 8 << 30, True)
-FAKE_GPU = DeviceInfo("GPU0", "Scripted GPU", "gpu", 8 << 30, 6 << 30, True)
+FAKE_CPU: Final = DeviceInfo("CPU", "Scripted CPU", "cpu", 16 << 30, 8 << 30, True)
+FAKE_GPU: Final = DeviceInfo("GPU0", "Scripted GPU", "gpu", 8 << 30, 6 << 30, True)
+
+_PREFILL_MS: Final = 4.0
 
 
 @dataclass(slots=True)
@@ -55,119 +65,197 @@ class Script:
     plain_tokens_per_s: float = 60.0
     error: SlipstreamError | None = None
     load_error: SlipstreamError | None = None
+    measure_error: SlipstreamError | None = None
+    devices_error: SlipstreamError | None = None
 
 
 @dataclass(slots=True)
 class FakeEngine:
-    """Same public surface as `Engine`: submit, drain, wait, devices, close."""
+    """The door of `Engine`. A drain gives up to `batch` events of the client's."""
 
     script: Script = field(default_factory=Script)
     device_list: tuple[DeviceInfo, ...] = (FAKE_CPU, FAKE_GPU)
-    asked: list[Ask] = field(default_factory=list)
-    _running: deque[tuple[int, Iterator[Event]]] = field(default_factory=deque)
-    _model: LoadedModel | None = None
-    _cancelled: set[int] = field(default_factory=set)
+    batch: int = 1
+    commands: list[Command] = field(default_factory=list)  # in the order they came
     closed: bool = False
+    _streams: Streams = field(default_factory=Streams)
+    _waiting: deque[tuple[int, Command]] = field(default_factory=deque)
+    _running: tuple[int, Iterator[Event]] | None = None
+    _errand: bool = False  # the plain rate is still to be told
+    _stop: bool = False
+    _model: LoadedModel | None = None
 
-    def submit(self, command: Command) -> None:
-        if isinstance(command, Cancel):
-            self._cancelled.add(command.request)
-            return
-        steps: dict[type, Callable[..., Iterator[Event]]] = {
-            Load: self._load,
-            Ask: self._ask,
-            Unload: self._unload,
-            Compare: self._compare,
-        }
-        self._running.append((command.request, steps[type(command)](command)))
-
-    def drain(self) -> list[Event]:
-        """The events since the last call, oldest first: here, the next one."""
-        while self._running:
-            event = next(self._running[0][1], None)
-            if event is not None:
-                return [event]
-            self._running.popleft()
-        return []
-
-    def wait(self, timeout: float) -> list[Event]:
-        """Like `drain`, after waiting for an event; here there is nothing to wait for."""
-        return self.drain()
-
-    def devices(self) -> tuple[DeviceInfo, ...]:
-        return self.device_list
+    def client(self) -> Client:
+        return _FakeClient(self, self._streams)
 
     def close(self, timeout: float = 5.0) -> None:
-        self._running.clear()
         self.closed = True
+        while self._waiting:
+            self._streams.deliver(never_begun(*self._waiting.popleft()))
+        self._stop = True
+        while self._running:
+            self.step()
+        self._errand = False
+        self._set_model(None)
 
-    def _load(self, command: Load) -> Iterator[Event]:
-        yield Loading(command.request, 0.5)
-        if self.script.load_error is not None:
-            yield Failed(command.request, self.script.load_error)
+    @property
+    def asked(self) -> list[Ask]:
+        """The questions, in the order they came."""
+        return [command for command in self.commands if isinstance(command, Ask)]
+
+    @property
+    def loads(self) -> list[Load]:
+        return [command for command in self.commands if isinstance(command, Load)]
+
+    # --- for the clients, and for tests that bend what happens ---
+
+    def submit(self, request: int, command: Command) -> None:
+        self.commands.append(command)
+        if self.closed:
+            self._streams.deliver(never_begun(request, command))
+        else:
+            self._waiting.append((request, command))
+
+    def cancel(self, request: int) -> None:
+        if self._running and self._running[0] == request:
+            self._stop = True
+        for waiting in [w for w in self._waiting if w[0] == request]:
+            self._waiting.remove(waiting)
+            self._streams.deliver(never_begun(*waiting))
+
+    def step(self) -> bool:
+        """Makes the next event and delivers it; False where nothing is left to do."""
+        if self._running is None:
+            if not self._waiting:
+                return self._run_errand()
+            request, command = self._waiting.popleft()
+            self._stop = False
+            self._running = request, self.events(request, command)
+        event = next(self._running[1], None)
+        if event is None:
+            self._running = None
+            return self.step()
+        self._streams.deliver(event)
+        return True
+
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        match command:
+            case Load():
+                return self._load(request, command)
+            case Ask():
+                return self._ask(request, command)
+            case Unload():
+                return self._unload(request)
+            case ListDevices():
+                return self._list_devices(request)
+            case Measure():
+                return self._measure(request)
+            case Compare():
+                return iter((Compared(request, self.script.control),))
+
+    # --- the script ---
+
+    def _load(self, request: int, command: Load) -> Iterator[Event]:
+        self._set_model(None)
+        self._errand = False
+        yield Loading(request, 0.5)
+        if self._stop:
+            yield Cancelled(request)
             return
-        gpus = [d for d in self.device_list if d.kind == "gpu" and d.usable]
-        on_gpu = bool(gpus) and command.params.backend is not Backend.CPU
-        self._model = LoadedModel(
+        if error := self.script.load_error:
+            yield ModelChanged(None, error)
+            yield Failed(request, error)
+            return
+        gpu = preferred_gpu(self.device_list)
+        on_gpu = gpu is not None and gpu.usable and command.params.backend is not Backend.CPU
+        self._errand = True
+        model = LoadedModel(
             name=command.params.target.stem,
             target_bytes=16_000_000,
             draft_bytes=6_000_000,
             quantisation="BF16",
             backend="gpu" if on_gpu else "cpu",
-            device=gpus[0] if on_gpu else self.device_list[0],
+            device=gpu if gpu and on_gpu else self.device_list[0],
             layers=8,
             layers_on_device=8,
             n_ctx=command.params.n_ctx,
             n_vocab=4096,
             block=self.script.block if command.params.draft else 0,
         )
-        yield Loaded(command.request, self._model, seconds=0.2)
-        yield PlainMeasured(command.request, self.script.plain_tokens_per_s)
+        self._set_model(model)
+        yield Loaded(request, model, seconds=0.2)
 
-    def _unload(self, command: Unload) -> Iterator[Event]:
-        self._model = None
-        yield Unloaded(command.request)
+    def _unload(self, request: int) -> Iterator[Event]:
+        self._set_model(None)
+        self._errand = False
+        yield Unloaded(request)
 
-    def _compare(self, command: Compare) -> Iterator[Event]:
-        yield Compared(command.request, self.script.control)
+    def _list_devices(self, request: int) -> Iterator[Event]:
+        if error := self.script.devices_error:
+            yield Failed(request, error)
+        else:
+            yield Devices(request, self.device_list)
 
-    def _ask(self, command: Ask) -> Iterator[Event]:
-        self.asked.append(command)
+    def _measure(self, request: int) -> Iterator[Event]:
         if self._model is None:
-            error = EngineError("No model is loaded.", remedy="Choose a model first.")
-            yield Failed(command.request, error)
+            yield Failed(request, _no_model())
+        elif error := self.script.measure_error:
+            yield Failed(request, error)
+        else:
+            if self._errand:
+                self._errand = False
+                yield PlainMeasured(self.script.plain_tokens_per_s)
+            yield Measured(request)
+
+    def _run_errand(self) -> bool:
+        if not self._errand:
+            return False
+        self._errand = False
+        error = self.script.measure_error
+        rate = None if error else self.script.plain_tokens_per_s
+        self._streams.deliver(PlainMeasured(rate, error))
+        return True
+
+    def _set_model(self, model: LoadedModel | None) -> None:
+        if model or self._model:
+            self._streams.deliver(ModelChanged(model))
+        self._model = model
+
+    def _ask(self, request: int, command: Ask) -> Iterator[Event]:
+        if self._model is None:
+            yield Failed(request, _no_model())
             return
         prompt = sum(len(m.content.split()) + 4 for m in command.chat)
-        yield Prefilled(command.request, prompt, 0, 4.0)
+        yield Prefilled(request, prompt, 0, _PREFILL_MS)
         if self.script.error is not None:
-            yield Failed(command.request, self.script.error)
+            yield Failed(request, self.script.error)
             return
-        yield from self._rounds(command, prompt, self._model)
+        yield from self._rounds(request, command, prompt, self._model)
 
-    def _rounds(self, command: Ask, prompt: int, model: LoadedModel) -> Iterator[Event]:
+    def _rounds(
+        self, request: int, command: Ask, prompt: int, model: LoadedModel
+    ) -> Iterator[Event]:
         thinking = _pieces(self.script.reasoning) if command.params.think else []
         pieces = thinking + _pieces(self.script.text)
-        totals, text, reasoning = RoundTotals(), "", ""
+        tally, text, reasoning = RoundTally(), "", ""
         ids: list[int] = []
         reason = FinishReason.STOP
-        accepted = 0
+        rounds = 0
         record: RoundRecord | None = None
         while len(ids) < len(pieces):
-            if command.request in self._cancelled:
+            if self._stop:
                 reason = FinishReason.CANCELLED
                 break
             if ids:
-                record = self._round(pieces, len(ids), accepted, command.params.draft)
-                totals.add(record)
-                accepted += 1
+                record = self._round(pieces, len(ids), rounds, command.params.draft)
+                tally.add(record)
+                rounds += 1
             new = record.emitted if record else (pieces[0],)
             new_thinking = "".join(new[: max(0, len(thinking) - len(ids))])
             new_text = "".join(new[max(0, len(thinking) - len(ids)) :])
             ids += range(len(ids), len(ids) + len(new))
             text, reasoning = text + new_text, reasoning + new_thinking
-            yield Decoded(command.request, new_text, new_thinking, record)
-        plain = self.script.plain_tokens_per_s
-        rate = tokens_per_second(len(ids) - 1, totals.rounds * self.script.round_ms)
+            yield Decoded(request, new_text, new_thinking, record)
         answer = Answer(
             text=text,
             reasoning=reasoning,
@@ -175,27 +263,14 @@ class FakeEngine:
             finish_reason=reason,
             prompt_tokens=prompt,
             reused=0,
-            rounds=totals.rounds,
-            drafted=totals.drafted,
-            accepted=totals.accepted,
-            accepted_per_round=tuple(totals.accepted_per_round),
-            mean_accepted_length=totals.mean_accepted_length,
-            tokens_per_s=rate,
-            plain_tokens_per_s=plain,
-            speedup=speedup(rate, plain),
-            prefill_ms=4.0,
-            draft_ms=totals.draft_ms,
-            verify_ms=totals.verify_ms,
-            host_ms=totals.host_ms,
-            syncs_per_round=None,
-            graphs_run_per_round=None,
-            graphs_rebuilt=None,
-            bytes_to_host_per_round=None,
+            prefill_ms=_PREFILL_MS,
+            totals=tally.totals,
+            plain_tokens_per_s=self.script.plain_tokens_per_s,
             backend=model.backend,
             device=model.device.description,
             seed=command.params.sampling.seed,
         )
-        yield Finished(command.request, answer)
+        yield Finished(request, answer)
 
     def _round(self, pieces: list[str], at: int, index: int, draft: bool) -> RoundRecord:
         width = self.script.block - 1 if draft else 0
@@ -203,9 +278,42 @@ class FakeEngine:
         accepted = min(want, width, len(pieces) - at - 1)
         emitted = tuple(pieces[at : at + accepted + 1])
         drafted = tuple((pieces[at : at + accepted] + [" …"] * width)[:width])
-        third = self.script.round_ms / 4
+        quarter = self.script.round_ms / 4
         ids = tuple(range(at, at + accepted + 1))
-        return RoundRecord(drafted, accepted, emitted, ids, third, 2 * third, third)
+        return RoundRecord(drafted, accepted, emitted, ids, quarter, 2 * quarter, quarter)
+
+
+class _FakeClient:
+    def __init__(self, engine: FakeEngine, streams: Streams) -> None:
+        self._engine, self._streams = engine, streams
+        self._stream = streams.open()
+
+    def submit(self, command: Command) -> int:
+        request = self._streams.new_request(self._stream)
+        self._engine.submit(request, command)
+        return request
+
+    def cancel(self, request: int) -> None:
+        if self._streams.owns(self._stream, request):
+            self._engine.cancel(request)
+
+    def drain(self) -> list[Event]:
+        events = self._stream.drain()
+        while len(events) < self._engine.batch and self._engine.step():
+            events += self._stream.drain()
+        return events
+
+    def wait(self, timeout: float) -> list[Event]:
+        """As `drain`: here there is nothing to wait for."""
+        return self.drain()
+
+    def close(self) -> None:
+        for request in self._streams.close(self._stream):
+            self._engine.cancel(request)
+
+
+def _no_model() -> EngineError:
+    return EngineError("No model is loaded.", remedy="Choose a model first.")
 
 
 def _pieces(text: str) -> list[str]:

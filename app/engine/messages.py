@@ -1,10 +1,14 @@
-"""Commands to the engine and events from it: frozen, picklable, with a request id.
+"""What crosses the door: commands and events, frozen and picklable.
 
-Every command carries the id under which its events come back. An `Ask` gives
+The engine gives a command the id of its request when it is submitted. An `Ask` gives
 `Prefilled`, then `Decoded` for each round (and once for the token of prefill), then
-exactly one `Finished` or `Failed`. A `Load` gives `Loading`s, then `Loaded` or
-`Failed`, and later `PlainMeasured`. Nothing here holds a Qt or native object, so
-that the engine can move to a process of its own.
+`Finished`. A `Load` gives `Loading`s, then `Loaded`. Whatever is asked ends with exactly
+one event of `Ending`: what its kind promises, `Failed`, or `Cancelled`. An `Ask` that is
+cancelled is `Finished` with what there is of it.
+
+`ModelChanged` and `PlainMeasured` belong to no request: every client is told them.
+Nothing here holds a Qt or native object, so that the engine can move to a process of
+its own.
 """
 
 from __future__ import annotations
@@ -12,25 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.binding import DeviceInfo
+from app.conversation import ChatMessage
 from app.engine.params import AskParams, LoadParams
-from app.engine.stats import RoundRecord
+from app.engine.stats import RoundRecord, RoundTotals, speedup
 from app.errors import SlipstreamError
-
-
-class Role(StrEnum):
-    SYSTEM = "system"
-    USER = "user"
-    ASSISTANT = "assistant"
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message of a conversation. `reasoning` is an assistant's thinking, if any."""
-
-    role: Role
-    content: str
-    reasoning: str = ""
-
 
 # --- commands -----------------------------------------------------------------
 
@@ -39,7 +29,6 @@ class ChatMessage:
 class Load:
     """Load a pair in place of the one that is loaded, if any."""
 
-    request: int
     params: LoadParams
 
 
@@ -47,21 +36,23 @@ class Load:
 class Ask:
     """Answer the last message of `chat`."""
 
-    request: int
     chat: tuple[ChatMessage, ...]
     params: AskParams
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
-    """Stop the command with id `request`, whether it runs or still waits."""
-
-    request: int
+class Unload:
+    """Free the pair that is loaded, if any."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unload:
-    request: int
+class ListDevices:
+    """Tell what the engine can compute on; the first one loads the native library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measure what the pair does here, which otherwise waits until nothing else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +62,13 @@ class Compare:
     `plain` are the token ids of the plain answer, `at` the first that differs.
     """
 
-    request: int
     chat: tuple[ChatMessage, ...]
     params: AskParams
     plain: tuple[int, ...]
     at: int
 
 
-Command = Load | Ask | Cancel | Unload | Compare
+Command = Load | Ask | Unload | ListDevices | Measure | Compare
 
 
 # --- events -------------------------------------------------------------------
@@ -92,22 +82,6 @@ class FinishReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceInfo:
-    """A device the engine knows. `usable` False comes with the `reason`.
-
-    Memory in bytes, 0 where the device does not say.
-    """
-
-    name: str  # as ggml calls it: CPU, CUDA0, Vulkan0
-    description: str
-    kind: str  # "cpu" or "gpu"
-    memory_total: int
-    memory_free: int
-    usable: bool
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedModel:
     """What was really loaded, told from the library and not from the request."""
 
@@ -116,7 +90,7 @@ class LoadedModel:
     draft_bytes: int
     quantisation: str
     backend: str  # "cpu" or "gpu"
-    device: DeviceInfo
+    device: DeviceInfo  # memory as it was after loading
     layers: int
     layers_on_device: int
     n_ctx: int
@@ -144,14 +118,6 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainMeasured:
-    """The rate of plain decoding of the loaded target on its device."""
-
-    request: int
-    tokens_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Prefilled:
     """The prompt is in the target: `reused` of its tokens were there already."""
 
@@ -176,7 +142,7 @@ class Answer:
     """A finished answer, complete in itself; see `stats` for the definitions.
 
     `token_ids` includes the end-of-generation token where there was one, `text`
-    does not. `tokens_per_s` is over the rounds, prefill not included.
+    does not.
     """
 
     text: str
@@ -184,30 +150,27 @@ class Answer:
     token_ids: tuple[int, ...]
     finish_reason: FinishReason
     prompt_tokens: int
-    reused: int
-    rounds: int
-    drafted: int
-    accepted: int
-    accepted_per_round: tuple[int, ...]
-    mean_accepted_length: float | None
-    tokens_per_s: float | None
-    plain_tokens_per_s: float | None
-    speedup: float | None
+    reused: int  # prompt tokens that the target held already
     prefill_ms: float
-    draft_ms: float | None  # None where `verify_ms` is the time of both
-    verify_ms: float
-    host_ms: float
-    syncs_per_round: float | None
-    graphs_run_per_round: float | None
-    graphs_rebuilt: int | None
-    bytes_to_host_per_round: float | None
+    totals: RoundTotals
+    plain_tokens_per_s: float | None
     backend: str
     device: str
     seed: int | None
 
+    @classmethod
+    def empty(cls, reason: FinishReason) -> Answer:
+        """The answer to a question that was not begun."""
+        return cls("", "", (), reason, 0, 0, 0.0, RoundTotals(), None, "", "", None)
+
     @property
     def completion_tokens(self) -> int:
         return len(self.token_ids)
+
+    @property
+    def speedup(self) -> float | None:
+        """Measured rate over measured plain rate; None until both were measured."""
+        return speedup(self.totals.tokens_per_s, self.plain_tokens_per_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +188,21 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The command was stopped before it came to anything."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unloaded:
     request: int
+
+
+@dataclass(frozen=True, slots=True)
+class Devices:
+    request: int
+    devices: tuple[DeviceInfo, ...]  # the CPU first
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +229,39 @@ class Compared:
     control: Control
 
 
-Event = (
-    Loading | Loaded | PlainMeasured | Prefilled | Decoded | Finished | Failed | Unloaded | Compared
-)
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The rate of plain decoding is known, and what rounds cost."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChanged:
+    """What is loaded now. None: nothing, and `error` says why where that is a failure."""
+
+    model: LoadedModel | None
+    error: SlipstreamError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainMeasured:
+    """The rate of plain decoding of the loaded target on its device.
+
+    None where it could not be measured, with the `error`.
+    """
+
+    tokens_per_s: float | None
+    error: SlipstreamError | None = None
+
+
+Ending = Loaded | Finished | Unloaded | Devices | Measured | Compared | Failed | Cancelled
+"""The last event of a request is one of these."""
+
+Own = Loading | Prefilled | Decoded | Ending
+"""Events of one request, for the client that made it."""
+
+Shared = ModelChanged | PlainMeasured
+"""Events for every client."""
+
+Event = Own | Shared

@@ -8,19 +8,10 @@ A round that ends the answer counts its last token as the target's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, fields, replace
+from itertools import zip_longest
 
-
-class WidthReason(StrEnum):
-    """Why a round verified as many tokens as it did; the order is the native library's."""
-
-    FIXED = "fixed"  # asked for
-    WHOLE = "whole"  # the whole block pays
-    PAYS = "pays"  # this width gives most tokens a second
-    PLAIN = "plain"  # no width pays, or none may be risked yet
-    PROBE = "probe"  # none pays; a try whether that has changed
+from app.binding import WidthReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +48,9 @@ class RoundRecord:
         return (self.draft_ms or 0.0) + self.verify_ms + self.host_ms
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RoundTotals:
-    """Sums over the rounds of one answer, or of one session."""
+    """Sums over the rounds of one answer, or of several (`+`)."""
 
     rounds: int = 0
     drafted: int = 0
@@ -72,30 +63,23 @@ class RoundTotals:
     graphs_run: int = 0
     graphs_rebuilt: int = 0
     bytes_to_host: int = 0
-    accepted_per_round: list[int] = field(default_factory=list)
-    drafted_at: list[int] = field(default_factory=list)
-    accepted_at: list[int] = field(default_factory=list)
+    accepted_per_round: tuple[int, ...] = ()
+    drafted_at: tuple[int, ...] = ()  # rounds that drafted position i
+    accepted_at: tuple[int, ...] = ()  # ... and had it accepted
 
-    def add(self, record: RoundRecord) -> None:
-        self.rounds += 1
-        self.drafted += len(record.drafted)
-        self.accepted += record.accepted
-        told = self.draft_ms is not None and record.draft_ms is not None
-        self.draft_ms = (self.draft_ms or 0.0) + (record.draft_ms or 0.0) if told else None
-        self.verify_ms += record.verify_ms
-        self.host_ms += record.host_ms
-        self.total_ms += record.total_ms
-        self.syncs += record.syncs
-        self.graphs_run += record.graphs_run
-        self.graphs_rebuilt += record.graphs_rebuilt
-        self.bytes_to_host += record.bytes_to_host
-        self.accepted_per_round.append(record.accepted)
-        while len(self.drafted_at) < len(record.drafted):
-            self.drafted_at.append(0)
-            self.accepted_at.append(0)
-        for i in range(len(record.drafted)):
-            self.drafted_at[i] += 1
-            self.accepted_at[i] += i < record.accepted
+    def __add__(self, other: RoundTotals) -> RoundTotals:
+        sums = {
+            f.name: getattr(self, f.name) + getattr(other, f.name)
+            for f in fields(self)
+            if f.name not in ("draft_ms", "drafted_at", "accepted_at")
+        }
+        apart = self.draft_ms is not None and other.draft_ms is not None
+        return RoundTotals(
+            **sums,
+            draft_ms=(self.draft_ms or 0.0) + (other.draft_ms or 0.0) if apart else None,
+            drafted_at=_sum_at(self.drafted_at, other.drafted_at),
+            accepted_at=_sum_at(self.accepted_at, other.accepted_at),
+        )
 
     @property
     def mean_accepted_length(self) -> float | None:
@@ -121,6 +105,47 @@ class RoundTotals:
         return [a / d for a, d in zip(self.accepted_at, self.drafted_at, strict=True)]
 
 
+class RoundTally:
+    """Counts rounds as they come. `totals` is what has been counted so far."""
+
+    def __init__(self) -> None:
+        self._sums = RoundTotals()  # all but the lists, which would be copied every round
+        self._accepted_per_round: list[int] = []
+        self._drafted_at: list[int] = []
+        self._accepted_at: list[int] = []
+
+    def add(self, record: RoundRecord) -> None:
+        self._sums += RoundTotals(
+            rounds=1,
+            drafted=len(record.drafted),
+            accepted=record.accepted,
+            draft_ms=record.draft_ms,
+            verify_ms=record.verify_ms,
+            host_ms=record.host_ms,
+            total_ms=record.total_ms,
+            syncs=record.syncs,
+            graphs_run=record.graphs_run,
+            graphs_rebuilt=record.graphs_rebuilt,
+            bytes_to_host=record.bytes_to_host,
+        )
+        self._accepted_per_round.append(record.accepted)
+        missing = len(record.drafted) - len(self._drafted_at)
+        for at in (self._drafted_at, self._accepted_at):
+            at.extend([0] * missing)
+        for i in range(len(record.drafted)):
+            self._drafted_at[i] += 1
+            self._accepted_at[i] += i < record.accepted
+
+    @property
+    def totals(self) -> RoundTotals:
+        return replace(
+            self._sums,
+            accepted_per_round=tuple(self._accepted_per_round),
+            drafted_at=tuple(self._drafted_at),
+            accepted_at=tuple(self._accepted_at),
+        )
+
+
 def tokens_per_second(tokens: int, milliseconds: float) -> float | None:
     """None where nothing was timed, so that no meter ever shows inf or NaN."""
     return tokens * 1000.0 / milliseconds if tokens > 0 and milliseconds > 0 else None
@@ -133,9 +158,5 @@ def speedup(tokens_per_s: float | None, plain_tokens_per_s: float | None) -> flo
     return tokens_per_s / plain_tokens_per_s
 
 
-def median(values: Sequence[float]) -> float | None:
-    ordered = sorted(values)
-    n = len(ordered)
-    if not n:
-        return None
-    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+def _sum_at(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a + b for a, b in zip_longest(one, other, fillvalue=0))

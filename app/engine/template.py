@@ -15,7 +15,7 @@ from jinja2 import Template, TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from app.engine.messages import ChatMessage, Role
+from app.conversation import ChatMessage, Role
 from app.errors import TemplateError as BadTemplateError
 
 THINK_OPEN = "<think>"

@@ -1,213 +1,250 @@
-"""The engine: one thread that owns the loaded pair.
+"""One thread that owns the loaded pair.
 
-DESIGN. Commands go into a queue and are worked off in order by one thread, the only
-one that touches the session; there is never more than one native call at a time.
-Events come back through a second queue, which the owner drains whenever it likes:
-the engine never waits for its reader and calls nothing of it. `Cancel` is the one
-command that does not queue. It notes the request's id and, if that request is the
-running one, sets the flag that the native loop reads; a request that still waits is
-finished as cancelled when its turn comes. The lock guards just these two facts: which
-request runs, and which are cancelled. `close` cancels what runs, tells the thread to
-leave, and joins it.
+DESIGN. Commands wait in a queue and are worked off in order by one thread, the only one
+that calls into the pair; there is never more than one native call at a time. Events leave
+through `deliver`, which is called on this thread (for commands that never began, on the
+caller's) and must not wait. The lock guards what other threads look at: the queue, which
+request runs and whether it is to stop, and the pair's flag that the native loop reads.
 
-The rate of plain decoding is measured after a load when nothing else waits, so that
-the first answer is never held up by it.
+`cancel` sets that flag where the request runs; where it still waits, it is taken out of
+the queue and ends at once. `close` does both with everything and joins the thread.
+
+What is measured of a pair is an errand: it runs when nothing waits, and stops when
+something comes, so that a question always goes first. It is done anew when nothing waits
+again. `Measure` runs the errands as a command, for who wants to wait for them.
+
+Nothing but `submit`, `cancel`, `close` and `deliver` is known outside, and all they carry
+can be pickled: a process of its own takes the thread's place by replacing this file.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from app.engine import devices
+from app.binding import devices
 from app.engine.messages import (
     Ask,
-    Cancel,
+    Cancelled,
     Command,
     Compare,
     Compared,
-    DeviceInfo,
+    Devices,
     Event,
     Failed,
+    ListDevices,
     Load,
     Loaded,
     Loading,
+    Measure,
+    Measured,
+    ModelChanged,
     PlainMeasured,
     Unload,
     Unloaded,
 )
-from app.engine.native import Cancelled
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
+from app.engine.streams import never_begun
 from app.errors import EngineError, SlipstreamError
+from app.jobs import JobCancelled
 
 _PROGRESS_STEP: Final = 0.01  # of a load, between two events
 
+_log = logging.getLogger(__name__)
 
-class Engine:
+
+class Worker:
     """Runs commands on a thread of its own. All methods may be called from any thread."""
 
-    def __init__(self) -> None:
-        self._commands: queue.Queue[Command | None] = queue.Queue()
-        self._events: queue.Queue[Event] = queue.Queue()
-        self._lock = threading.Lock()
-        self._cancelled: set[int] = set()
+    def __init__(self, deliver: Callable[[Event], None]) -> None:
+        self._deliver = deliver
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[int, Command]] = deque()
         self._running: int | None = None
+        self._stop = False  # what runs
+        self._on_errand = False
         self._closing = False
-        self._session: Session | None = None
+        self._pair: LoadedPair | None = None
+        self._errands: deque[Callable[[], None]] = deque()
         self._thread = threading.Thread(target=self._work, name="slipstream-engine")
         self._thread.start()
 
-    def submit(self, command: Command) -> None:
-        """Queues a command. After `close` it is ignored."""
-        if isinstance(command, Cancel):
-            with self._lock:
-                self._cancelled.add(command.request)
-                if self._running == command.request and self._session:
-                    self._session.pair.cancel(True)
-        elif not self._closing:
-            self._commands.put(command)
+    def submit(self, request: int, command: Command) -> None:
+        """Queues a command. After `close` it ends at once."""
+        with self._changed:
+            if not self._closing:
+                self._waiting.append((request, command))
+                if self._on_errand:
+                    self._interrupt()
+                self._changed.notify()
+                return
+        self._deliver(never_begun(request, command))
 
-    def drain(self) -> list[Event]:
-        """The events since the last call, oldest first; returns at once."""
-        events: list[Event] = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                events.append(self._events.get_nowait())
-        return events
+    def cancel(self, request: int) -> None:
+        """Stops a request, whether it runs or waits; any other one is left alone."""
+        with self._changed:
+            if request == self._running:
+                self._stop = True
+                self._interrupt()
+            dropped = [waiting for waiting in self._waiting if waiting[0] == request]
+            for waiting in dropped:
+                self._waiting.remove(waiting)
+        for waiting in dropped:
+            self._deliver(never_begun(*waiting))
 
-    def wait(self, timeout: float) -> list[Event]:
-        """Like `drain`, after waiting up to `timeout` seconds for the first event."""
-        try:
-            first = self._events.get(timeout=timeout)
-        except queue.Empty:
-            return []
-        return [first, *self.drain()]
-
-    def devices(self) -> tuple[DeviceInfo, ...]:
-        """See `app.engine.devices.devices`."""
-        return devices.devices()
-
-    def close(self, timeout: float = 5.0) -> None:
-        """Cancels what runs, frees the pair and joins the thread.
+    def close(self, timeout: float) -> None:
+        """Cancels everything, frees the pair and joins the thread.
 
         Raises EngineError if the thread does not leave within `timeout` seconds.
         """
-        with self._lock:
-            self._closing = True
-            if self._running is not None:
-                self._cancelled.add(self._running)
-                if self._session:
-                    self._session.pair.cancel(True)
-        self._commands.put(None)
+        with self._changed:
+            self._closing = self._stop = True
+            self._interrupt()
+            dropped = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify()
+        for waiting in dropped:
+            self._deliver(never_begun(*waiting))
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise EngineError(
                 f"The engine did not stop within {timeout:g} s.", remedy="End the process."
             )
 
+    def _interrupt(self) -> None:
+        """Under the lock: what the pair computes stops as soon as it can."""
+        if self._pair:
+            self._pair.cancel(True)
+
     # --- the thread ---
 
     def _work(self) -> None:
-        probe: int | None = None  # load whose plain rate is still to be measured
+        while (job := self._next()) is not None:
+            self._run(*job)
+        self._free()
+
+    def _next(self) -> tuple[int, Command] | None:
+        """The next command, None to leave; runs errands until there is one."""
         while True:
-            try:
-                command = self._commands.get(block=probe is None)
-            except queue.Empty:
-                assert probe is not None  # only then the queue is not waited for
-                self._run(probe, self._measure(probe))
-                probe = None
-                continue
-            if command is None or self._closing:
-                break
-            self._run(command.request, self._events_of(command))
-            if isinstance(command, Load):
-                probe = command.request if self._session else None
-        self._unload()
+            with self._changed:
+                while not (self._waiting or self._errands or self._closing):
+                    self._changed.wait()
+                if self._closing:
+                    return None
+                if self._pair:
+                    self._pair.cancel(False)
+                if self._waiting:
+                    self._running, command = self._waiting.popleft()
+                    self._stop = False
+                    return self._running, command
+                self._on_errand = True
+            self._run_errand()
 
-    def _run(self, request: int, events: Iterator[Event]) -> None:
-        """Runs one command to its end; whatever happens, the thread goes on."""
-        with self._lock:
-            self._running = request
-            if self._session:
-                self._session.pair.cancel(request in self._cancelled)
+    def _run_errand(self) -> None:
         try:
-            for event in events:
-                self._events.put(event)
-        except SlipstreamError as error:
-            self._events.put(Failed(request, error))
-        except Cancelled:
-            told = EngineError("Loading was cancelled.", remedy="Load a model to go on.")
-            self._events.put(Failed(request, told))
+            self._errands[0]()
+            self._errands.popleft()
+        except JobCancelled:
+            pass  # something came; this is done anew when nothing waits
         except Exception as error:
-            # A fault of ours, not of the input: report it with its traceback, live on.
-            logging.getLogger(__name__).exception("command %d failed", request)
-            told = EngineError(
-                f"{type(error).__name__}: {error}.", remedy="Report this with the log."
-            )
-            self._events.put(Failed(request, told))
+            self._errands.clear()
+            self._deliver(PlainMeasured(None, _reported(error, "measuring")))
         finally:
-            with self._lock:
+            with self._changed:
+                self._on_errand = False
+
+    def _run(self, request: int, command: Command) -> None:
+        """Runs one command to its end; whatever happens, the thread goes on."""
+        try:
+            for event in self._events_of(request, command):
+                self._deliver(event)
+        except JobCancelled:
+            self._deliver(Cancelled(request))
+        except Exception as error:
+            self._deliver(Failed(request, _reported(error, f"command {request}")))
+        finally:
+            with self._changed:
                 self._running = None
-                self._cancelled.discard(request)
 
-    def _events_of(self, command: Command) -> Iterator[Event]:
-        if isinstance(command, Load):
-            return self._load(command)
-        if isinstance(command, Ask):
-            return self._ask(command)
-        if isinstance(command, Unload):
-            return self._do_unload(command)
-        if isinstance(command, Compare):
-            return self._compare(command)
-        raise TypeError(f"not a queued command: {command!r}")
+    def _events_of(self, request: int, command: Command) -> Iterator[Event]:
+        match command:
+            case Load():
+                return self._load(request, command)
+            case Ask():
+                return self._loaded().answer(request, command.chat, command.params)
+            case Unload():
+                return self._unload(request)
+            case ListDevices():
+                return iter((Devices(request, devices()),))
+            case Measure():
+                return self._measure(request)
+            case Compare():
+                return self._compare(request, command)
 
-    def _load(self, command: Load) -> Iterator[Event]:
-        self._unload()  # first, so that two models never need memory at once
+    def _load(self, request: int, command: Load) -> Iterator[Event]:
+        self._free()  # first, so that two models never need memory at once
         start = time.perf_counter()
         last = -1.0
 
         def progress(fraction: float) -> bool:
             nonlocal last
-            if fraction - last >= _PROGRESS_STEP or fraction >= 1.0:
+            if not self._stop and (fraction - last >= _PROGRESS_STEP or fraction >= 1.0):
                 last = fraction
-                self._events.put(Loading(command.request, fraction))
-            return command.request not in self._cancelled
+                self._deliver(Loading(request, fraction))
+            return not self._stop
 
-        session = Session(command.params, progress)
-        with self._lock:
-            self._session = session
-        yield Loaded(command.request, session.model, time.perf_counter() - start)
+        try:
+            pair = LoadedPair(command.params, progress)
+        except SlipstreamError as error:
+            self._deliver(ModelChanged(None, error))
+            raise
+        with self._changed:
+            self._pair = pair
+        self._errands.extend((self._measure_plain, pair.measure_costs))
+        yield ModelChanged(pair.model)
+        yield Loaded(request, pair.model, time.perf_counter() - start)
 
-    def _ask(self, command: Ask) -> Iterator[Event]:
-        if self._session is None:
-            raise EngineError("No model is loaded.", remedy="Choose a model first.")
-        yield from self._session.answer(command.request, command.chat, command.params)
-
-    def _compare(self, command: Compare) -> Iterator[Event]:
-        if self._session is None:
-            raise EngineError("No model is loaded.", remedy="Choose a model first.")
-        yield Compared(
-            command.request,
-            self._session.control(command.chat, command.params, command.plain, command.at),
-        )
+    def _unload(self, request: int) -> Iterator[Event]:
+        self._free()
+        yield Unloaded(request)
 
     def _measure(self, request: int) -> Iterator[Event]:
-        assert self._session is not None
-        with contextlib.suppress(Cancelled):
-            yield PlainMeasured(request, self._session.measure_plain())
-            self._session.measure_costs()
+        self._loaded()
+        while self._errands:
+            self._errands[0]()
+            self._errands.popleft()
+        yield Measured(request)
 
-    def _do_unload(self, command: Unload) -> Iterator[Event]:
-        self._unload()
-        yield Unloaded(command.request)
+    def _measure_plain(self) -> None:
+        self._deliver(PlainMeasured(self._loaded().measure_plain()))
 
-    def _unload(self) -> None:
-        with self._lock:
-            session, self._session = self._session, None
-        if session:
-            session.close()
+    def _compare(self, request: int, command: Compare) -> Iterator[Event]:
+        pair = self._loaded()
+        yield Compared(
+            request, pair.control(command.chat, command.params, command.plain, command.at)
+        )
+
+    def _loaded(self) -> LoadedPair:
+        if self._pair is None:
+            raise EngineError("No model is loaded.", remedy="Choose a model first.")
+        return self._pair
+
+    def _free(self) -> None:
+        with self._changed:
+            pair, self._pair = self._pair, None
+        self._errands.clear()
+        if pair:
+            pair.close()
+            self._deliver(ModelChanged(None))
+
+
+def _reported(error: Exception, what: str) -> SlipstreamError:
+    """The error as it is told. One that is ours leaves its traceback in the log."""
+    if isinstance(error, SlipstreamError):
+        return error
+    _log.error("%s failed", what, exc_info=error)
+    return EngineError(f"{type(error).__name__}: {error}.", remedy="Report this with the log.")

@@ -8,21 +8,23 @@ than `SLOW`, the interval doubles, up to `LONGEST`, and comes back when turns ar
 from __future__ import annotations
 
 import time
-from typing import Final, Protocol
+from typing import Final
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
+from app.conversation import ChatMessage
 from app.engine import (
     Ask,
     AskParams,
-    Cancel,
-    ChatMessage,
     Command,
     Decoded,
-    DeviceInfo,
+    Devices,
+    Ending,
+    EngineDoor,
     Event,
     Failed,
     Finished,
+    ListDevices,
     Load,
     Loaded,
     Loading,
@@ -41,15 +43,6 @@ SLOW: Final = 0.012
 """Seconds of a turn from which on the interval doubles."""
 
 
-class EngineDoor(Protocol):
-    """What the window needs of an engine; `Engine` and `FakeEngine` have it."""
-
-    def submit(self, command: Command) -> None: ...
-    def drain(self) -> list[Event]: ...
-    def devices(self) -> tuple[DeviceInfo, ...]: ...
-    def close(self, timeout: float = 5.0) -> None: ...
-
-
 class EngineBridge(QObject):
     loading = Signal(float)
     loaded = Signal(int, object)  # request, LoadedModel
@@ -58,11 +51,12 @@ class EngineBridge(QObject):
     decoded = Signal(int, str, str, list)  # request, text, reasoning, RoundRecords
     finished = Signal(int, object)  # request, Answer
     failed = Signal(int, object)  # request, SlipstreamError
+    devices_found = Signal(tuple)  # DeviceInfos
 
     def __init__(self, engine: EngineDoor, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
-        self._last_request = 0
+        self._client = engine.client()
         self._open: set[int] = set()
         self._timer = QTimer(self, interval=IDLE)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -74,20 +68,16 @@ class EngineBridge(QObject):
         return self._timer.interval()
 
     def load(self, params: LoadParams) -> int:
-        request = self._next_request()
-        self._engine.submit(Load(request, params))
-        return request
+        return self._submit(Load(params))
 
     def ask(self, chat: tuple[ChatMessage, ...], params: AskParams) -> int:
-        request = self._next_request()
-        self._engine.submit(Ask(request, chat, params))
-        return request
+        return self._submit(Ask(chat, params))
 
     def cancel(self, request: int) -> None:
-        self._engine.submit(Cancel(request))
+        self._client.cancel(request)
 
-    def devices(self) -> tuple[DeviceInfo, ...]:
-        return self._engine.devices()
+    def list_devices(self) -> int:
+        return self._submit(ListDevices())
 
     def close(self) -> None:
         self._timer.stop()
@@ -96,7 +86,7 @@ class EngineBridge(QObject):
     def drain(self) -> None:
         """Hand on what came since the last turn, oldest first."""
         began = time.perf_counter()
-        events = self._engine.drain()
+        events = self._client.drain()
         at = 0
         while at < len(events):
             event = events[at]
@@ -121,21 +111,22 @@ class EngineBridge(QObject):
         self.decoded.emit(events[0].request, text, reasoning, rounds)
 
     def _tell(self, event: Event) -> None:
+        if isinstance(event, Ending):
+            self._open.discard(event.request)
         match event:
             case Loading():
                 self.loading.emit(event.fraction)
             case Loaded():
-                self._open.discard(event.request)
                 self.loaded.emit(event.request, event.model)
-            case PlainMeasured():
+            case PlainMeasured() if event.tokens_per_s is not None:
                 self.plain_measured.emit(event.tokens_per_s)
             case Prefilled():
                 self.prefilled.emit(event.request, event)
             case Finished():
-                self._open.discard(event.request)
                 self.finished.emit(event.request, event.answer)
+            case Devices():
+                self.devices_found.emit(event.devices)
             case Failed():
-                self._open.discard(event.request)
                 self.failed.emit(event.request, event.error)
 
     def _pace(self, seconds: float) -> None:
@@ -146,8 +137,8 @@ class EngineBridge(QObject):
         elif self.interval > SHORTEST:
             self._timer.setInterval(max(SHORTEST, self.interval // 2))
 
-    def _next_request(self) -> int:
-        self._last_request += 1
-        self._open.add(self._last_request)
+    def _submit(self, command: Command) -> int:
+        request = self._client.submit(command)
+        self._open.add(request)
         self._timer.setInterval(SHORTEST)
-        return self._last_request
+        return request

@@ -12,12 +12,12 @@ from app.cli import main
 from app.engine import FakeEngine
 from app.jobs import CancelToken, Progress
 from app.library import Library
-from tests.cli.support import Recording, Run, Slipstream
+from tests.cli.support import Run, Slipstream
 
 
 @pytest.fixture
 def engine() -> FakeEngine:
-    return Recording()
+    return FakeEngine()
 
 
 @pytest.fixture
@@ -52,9 +52,13 @@ def slipstream(
     """Runs one command; `SystemExit` of argparse becomes a status, as in a process."""
     monkeypatch.setenv(paths.HOME_VARIABLE, str(tmp_path / "home"))
 
+    def opened() -> FakeEngine:
+        engine.closed = False  # one engine for all calls of a test, so that it can be asked
+        return engine
+
     def run(*argv: str) -> Run:
         try:
-            status = main(argv, engine=lambda: engine, library=library)
+            status = main(argv, engine=opened, library=library)
         except SystemExit as leaving:
             status = leaving.code if isinstance(leaving.code, int) else 1
         return Run(status, *capsys.readouterr())

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
-
-from app.engine import Command, FakeEngine, Load
 
 
 @dataclass(frozen=True)
@@ -24,18 +22,6 @@ class Run:
         assert isinstance(value, dict)
         assert self.out.count("\n") == 1
         return value
-
-
-@dataclass
-class Recording(FakeEngine):
-    """The scripted engine, which remembers what was loaded."""
-
-    loads: list[Load] = field(default_factory=list)
-
-    def submit(self, command: Command) -> None:
-        if isinstance(command, Load):
-            self.loads.append(command)
-        super().submit(command)
 
 
 class Slipstream(Protocol):

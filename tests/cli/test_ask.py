@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 
 import pytest
 
-from app.engine import Ask, Event, Failed, FakeEngine, Load, Role, Verify
+from app.conversation import Role
+from app.engine import Ask, FakeEngine, Verify
 from app.errors import ContextFullError, EngineError, ModelFileError
-from tests.cli.support import Recording, Slipstream
+from tests.cli.support import Slipstream
 
 FIELDS = (
     "text reasoning token_ids finish_reason prompt_tokens completion_tokens rounds drafted "
@@ -52,7 +52,7 @@ def test_people_get_the_text_alone_on_stdout(slipstream: Slipstream, engine: Fak
     assert "mean accepted length" in run.err.splitlines()[-1]
 
 
-def test_no_draft_loads_no_drafter(slipstream: Slipstream, engine: Recording) -> None:
+def test_no_draft_loads_no_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
     plain = slipstream("ask", "Hello", "--no-draft", "--json").json
     drafted = slipstream("ask", "Hello", "--json").json
     assert [load.params.draft is None for load in engine.loads] == [True, False]
@@ -164,16 +164,8 @@ def test_failures(slipstream: Slipstream, engine: FakeEngine, where: str) -> Non
     assert "error: It is 5 MB short.\nConvert it again.\n" in run.err
 
 
-def test_a_plain_rate_that_cannot_be_measured(
-    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def load(self: FakeEngine, command: Load) -> Iterator[Event]:
-        *events, measured = normal(self, command)
-        yield from events
-        yield Failed(measured.request, EngineError("It fell over.", remedy="Restart."))
-
-    normal = FakeEngine._load
-    monkeypatch.setattr(FakeEngine, "_load", load)
+def test_a_plain_rate_that_cannot_be_measured(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.measure_error = EngineError("It fell over.", remedy="Restart.")
     run = slipstream("ask", "Hello", "--json")
     assert (run.status, run.json["text"]) == (0, engine.script.text)
     assert "WARNING: The plain rate could not be measured" in run.err
@@ -188,13 +180,13 @@ def test_unknown_model(slipstream: Slipstream) -> None:
 class InterruptedEngine(FakeEngine):
     """Ctrl-C comes while the engine is waited for, `after` events have come."""
 
-    after = 7
+    after = 9
 
-    def wait(self, timeout: float) -> list[Event]:
+    def step(self) -> bool:
         self.after -= 1
         if self.after == 0:
             raise KeyboardInterrupt
-        return super().wait(timeout)
+        return super().step()
 
 
 class TestInterrupted:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.engine import Ask, Decoded, Event, FakeEngine, Finished
+from app.engine import Ask, Command, Decoded, Event, FakeEngine, Finished
 from app.errors import EngineError, ModelFileError, NativeLibraryError
 from tests.cli.support import Run, Slipstream
 
@@ -20,9 +20,9 @@ class Bent(FakeEngine):
 
     bend: Callable[[Ask, Any], Any] = staticmethod(lambda ask, event: event)
 
-    def _ask(self, command: Ask) -> Iterator[Event]:
-        for event in super()._ask(command):
-            yield self.bend(command, event)
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        for event in super().events(request, command):
+            yield self.bend(command, event) if isinstance(command, Ask) else event
 
 
 @pytest.fixture
@@ -110,12 +110,7 @@ def test_an_answer_that_fails(slipstream: Slipstream, engine: Bent) -> None:
     assert list(failures(slipstream("selftest", "--json"))) == NAMES[2:]
 
 
-def test_no_native_library(
-    slipstream: Slipstream, engine: Bent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: Bent) -> None:
-        raise NativeLibraryError("ABI 2, not 1.", remedy="Install anew.")
-
-    monkeypatch.setattr(Bent, "devices", fail)
+def test_no_native_library(slipstream: Slipstream, engine: Bent) -> None:
+    engine.script.devices_error = NativeLibraryError("ABI 2, not 1.", remedy="Install anew.")
     assert list(failures(slipstream("selftest", "--json"))) == NAMES
     assert engine.closed

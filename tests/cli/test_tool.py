@@ -45,7 +45,7 @@ def test_a_fault_of_ours_is_one_object_too(
     def fail(_: FakeEngine) -> None:
         raise ZeroDivisionError("by accident")
 
-    monkeypatch.setattr(FakeEngine, "devices", fail)
+    monkeypatch.setattr(FakeEngine, "client", fail)
     run = slipstream("devices", "--json")
     assert run.status == 1
     error = run.json["error"]
@@ -97,10 +97,10 @@ def test_ctrl_c_in_a_process(tmp_path: Path) -> None:
         from app.engine import FakeEngine
 
         class Slow(FakeEngine):
-            def wait(self, timeout):
+            def step(self):
                 print("waits", file=sys.stderr, flush=True)
                 time.sleep(0.05)
-                return super().wait(timeout)
+                return super().step()
 
         # A parent that runs in the background may have handed down an ignored Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)

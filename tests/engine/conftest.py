@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import Answer, AskParams, Backend, ChatMessage, Decoded, Finished, LoadParams, Role
-from app.engine.native import library_path
-from app.engine.session import Session
+from app.binding import library_path
+from app.conversation import ChatMessage, Role
+from app.engine import Answer, AskParams, Backend, Decoded, Finished, LoadParams
+from app.engine.pair import LoadedPair
 from app.library import Library, Pair
 
 # Where the pair runs. A software renderer has a fortieth of the CPU's speed: the longest tests do
@@ -41,9 +42,9 @@ class Asked:
         return "".join(d.reasoning for d in self.stream)
 
 
-def ask(session: Session, chat: tuple[ChatMessage, ...], params: AskParams) -> Asked:
+def ask(loaded: LoadedPair, chat: tuple[ChatMessage, ...], params: AskParams) -> Asked:
     stream: list[Decoded] = []
-    for event in session.answer(1, chat, params):
+    for event in loaded.answer(1, chat, params):
         if isinstance(event, Decoded):
             stream.append(event)
         if isinstance(event, Finished):
@@ -71,23 +72,23 @@ def _named_backend() -> None:
         assert ggml.ggml_backend_load(named.encode()), f"`{named}` does not load"
 
 
-def opened(files: Pair, backend: Backend, n_ctx: int) -> Iterator[Session]:
+def opened(files: Pair, backend: Backend, n_ctx: int) -> Iterator[LoadedPair]:
     # one thread: the demo is so small that a second one mostly waits
-    session = Session(LoadParams(files.target, files.draft, backend, n_ctx=n_ctx, threads=1))
-    yield session
-    session.close()
+    loaded = LoadedPair(LoadParams(files.target, files.draft, backend, n_ctx=n_ctx, threads=1))
+    yield loaded
+    loaded.close()
 
 
 @pytest.fixture(scope="session")
-def demo(demo_files: Pair, _named_backend: None) -> Iterator[Session]:
+def demo(demo_files: Pair, _named_backend: None) -> Iterator[LoadedPair]:
     yield from opened(demo_files, BACKEND, n_ctx=2048)
 
 
 @pytest.fixture
-def cold(demo: Session) -> Session:
+def cold(demo: LoadedPair) -> LoadedPair:
     """The loaded pair, holding nothing."""
-    demo.pair.reset()
-    demo.pair.cancel(False)
+    demo.native.reset()
+    demo.native.cancel(False)
     return demo
 
 

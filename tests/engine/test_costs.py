@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from app.binding import MAX_BLOCK, Costs
 from app.engine import AskParams, Backend, WidthReason, costs
-from app.engine.native import MAX_BLOCK, Costs
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
 from app.errors import OptionError
 from app.library import Pair
 
@@ -22,14 +22,14 @@ QUESTION = chat("Tell me a short story about a cat.")
 
 
 @pytest.fixture(scope="module")
-def own(demo_files: Pair) -> Iterator[Session]:
+def own(demo_files: Pair) -> Iterator[LoadedPair]:
     """A pair of its own: what the governor was told stays with it."""
     yield from opened(demo_files, Backend.CPU, n_ctx=512)
 
 
 @pytest.fixture
-def cold(own: Session) -> Session:
-    own.pair.reset()
+def cold(own: LoadedPair) -> LoadedPair:
+    own.native.reset()
     return own
 
 
@@ -69,15 +69,15 @@ def test_only_the_last_pairs_are_remembered(tmp_path: Path) -> None:
     assert costs.load(file, "69") is not None
 
 
-def test_measuring_is_short_and_whole(cold: Session) -> None:
+def test_measuring_is_short_and_whole(cold: LoadedPair) -> None:
     start = time.perf_counter()
-    found = cold.pair.measure_costs()
+    found = cold.native.measure_costs()
     assert time.perf_counter() - start < 2.5
     assert found.plain > 0
     assert found.draft > 0
     assert found.draft_one > 0
     assert found.verify[16] > 0
-    assert cold.pair.position == 0
+    assert cold.native.position == 0
 
 
 def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:
@@ -93,9 +93,9 @@ def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:
         ("nothing pays", made_up(1.0, 100.0, 10.0)),
     ],
 )
-def test_no_width_changes_the_text(cold: Session, name: str, given: Costs) -> None:
+def test_no_width_changes_the_text(cold: LoadedPair, name: str, given: Costs) -> None:
     plain = ask(cold, QUESTION, AskParams(max_tokens=100, draft=False)).answer
-    cold.pair.set_costs(given)
+    cold.native.set_costs(given)
     governed = ask(cold, QUESTION, AskParams(max_tokens=100))
     assert governed.answer.token_ids == plain.token_ids
     told = reasons(governed)
@@ -108,15 +108,15 @@ def test_no_width_changes_the_text(cold: Session, name: str, given: Costs) -> No
     assert fixed.answer.token_ids == plain.token_ids
 
 
-def test_costs_must_be_positive(cold: Session) -> None:
+def test_costs_must_be_positive(cold: LoadedPair) -> None:
     with pytest.raises(OptionError):
-        cold.pair.set_costs(made_up(0.0, 1.0, 1.0))
+        cold.native.set_costs(made_up(0.0, 1.0, 1.0))
 
 
-def test_a_round_waits_once_and_keeps_its_graphs(cold: Session) -> None:
+def test_a_round_waits_once_and_keeps_its_graphs(cold: LoadedPair) -> None:
     """Greedy, the whole block: from the second round on nothing is built, 31 tokens come back."""
-    cold.pair.prompt(cold.prompt_tokens(QUESTION, think=False))
-    rounds = [cold.pair.round(15) for _ in range(12)]
+    cold.native.prompt(cold.prompt_tokens(QUESTION, think=False))
+    rounds = [cold.native.round(15) for _ in range(12)]
     assert {native.syncs for native in rounds} == {1}
     assert {native.graphs_run for native in rounds} == {2}
     assert all(native.graphs_rebuilt == 0 for native in rounds[1:])

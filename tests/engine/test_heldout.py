@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from app.engine import Answer, AskParams
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
 
 from .conftest import ask, chat
 
 GUIDE = AskParams(max_tokens=200)
 
 
-def both_ways(session: Session, prompt: str, n: int) -> tuple[Answer, Answer]:
+def both_ways(loaded: LoadedPair, prompt: str, n: int) -> tuple[Answer, Answer]:
     """Drafted and plain, each from a cold state."""
     answers = []
     for draft in (True, False):
-        session.pair.reset()
-        answers.append(ask(session, chat(prompt), AskParams(max_tokens=n, draft=draft)).answer)
+        loaded.native.reset()
+        answers.append(ask(loaded, chat(prompt), AskParams(max_tokens=n, draft=draft)).answer)
     return answers[0], answers[1]
 
 
@@ -27,13 +27,13 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def test_the_first_question(cold: Session) -> None:
+def test_the_first_question(cold: LoadedPair) -> None:
     answer = ask(cold, chat("What is DFlash?"), GUIDE).answer
-    assert answer.mean_accepted_length is not None
-    assert answer.mean_accepted_length >= 6
+    assert answer.totals.mean_accepted_length is not None
+    assert answer.totals.mean_accepted_length >= 6
 
 
-def test_guide_questions(cold: Session, heldout: dict[str, Any]) -> None:
+def test_guide_questions(cold: LoadedPair, heldout: dict[str, Any]) -> None:
     right, lengths = 0, []
     entries = heldout["guide"][:: max(1, len(heldout["guide"]) // 30)][:30]
     assert len(entries) == 30
@@ -41,24 +41,24 @@ def test_guide_questions(cold: Session, heldout: dict[str, Any]) -> None:
         drafted, plain = both_ways(cold, entry["prompt"], 200)
         assert drafted.token_ids == plain.token_ids, entry["prompt"]
         right += drafted.text.strip() in entry["answers"]
-        assert drafted.mean_accepted_length is not None
-        lengths.append(drafted.mean_accepted_length)
+        assert drafted.totals.mean_accepted_length is not None
+        lengths.append(drafted.totals.mean_accepted_length)
     assert right >= 27
     assert mean(lengths) >= 6
 
 
-def test_free_text(cold: Session, heldout: dict[str, Any]) -> None:
+def test_free_text(cold: LoadedPair, heldout: dict[str, Any]) -> None:
     lengths = []
     for prompt in heldout["free_text"]:
         drafted, plain = both_ways(cold, prompt, 200)
         assert drafted.token_ids == plain.token_ids, prompt
-        assert drafted.mean_accepted_length is not None
-        lengths.append(drafted.mean_accepted_length)
+        assert drafted.totals.mean_accepted_length is not None
+        lengths.append(drafted.totals.mean_accepted_length)
     assert mean(lengths) >= 2
 
 
 @pytest.mark.parametrize("think", [False, True])
-def test_dialogues(cold: Session, heldout: dict[str, Any], think: bool) -> None:
+def test_dialogues(cold: LoadedPair, heldout: dict[str, Any], think: bool) -> None:
     """Every turn on top of what the demo itself answered before, as the report counts them."""
     right = turns = 0
     for dialogue in heldout["dialogues"]:

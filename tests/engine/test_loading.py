@@ -9,9 +9,9 @@ from typing import Any
 import gguf
 import pytest
 
+from app.binding import NativePair, devices
 from app.engine import Backend, LoadParams
-from app.engine.native import NativePair
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
 from app.errors import (
     DeviceError,
     ModelFileError,
@@ -23,7 +23,7 @@ from app.library import Pair
 
 
 def load(target: Path, draft: Path | None = None) -> None:
-    NativePair(LoadParams(target, draft, n_ctx=256)).close()
+    NativePair(target, draft, n_ctx=256).close()
 
 
 def refused(kind: type[SlipstreamError], target: Path, draft: Path | None, *words: str) -> None:
@@ -114,23 +114,21 @@ def test_a_path_with_spaces_and_other_scripts(tmp_path: Path, demo_files: Pair) 
 
 
 def test_a_gpu_that_is_not_there(demo_files: Pair) -> None:
-    from app.engine.devices import devices
-
     if any(d.kind == "gpu" and d.usable for d in devices()):
-        Session(LoadParams(demo_files.target, None, Backend.GPU, n_ctx=256)).close()
+        LoadedPair(LoadParams(demo_files.target, None, Backend.GPU, n_ctx=256)).close()
         return
     with pytest.raises(DeviceError, match="GPU"):
-        Session(LoadParams(demo_files.target, None, Backend.GPU, n_ctx=256))
-    session = Session(LoadParams(demo_files.target, None, Backend.AUTO, n_ctx=256))
-    assert session.model.backend == "cpu"
-    assert session.model.fallback
-    session.close()
+        LoadedPair(LoadParams(demo_files.target, None, Backend.GPU, n_ctx=256))
+    loaded = LoadedPair(LoadParams(demo_files.target, None, Backend.AUTO, n_ctx=256))
+    assert loaded.model.backend == "cpu"
+    assert loaded.model.fallback
+    loaded.close()
 
 
 def test_what_was_loaded_is_told(demo_files: Pair) -> None:
-    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
-    model = session.model
-    session.close()
+    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
+    model = loaded.model
+    loaded.close()
     assert (model.block, model.n_ctx, model.layers) == (16, 512, 8)
     assert model.quantisation.lower().startswith("all f32")
     assert model.has_draft

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.engine import AskParams
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
 
 from .conftest import WHOLE, ask, chat
 
@@ -14,9 +14,9 @@ GUIDE, FREE, TOKENS = (20, 10, 256) if WHOLE else (3, 0, 48)
 WIDTH = 15
 
 
-def answer(session: Session, prompt: Sequence[int], width: int) -> list[int]:
+def answer(loaded: LoadedPair, prompt: Sequence[int], width: int) -> list[int]:
     """The first `TOKENS` tokens, whatever ends in between."""
-    pair = session.pair
+    pair = loaded.native
     pair.reset()
     out = [pair.prompt(prompt, drafting=width > 0)[0]]
     while len(out) < TOKENS:
@@ -24,7 +24,7 @@ def answer(session: Session, prompt: Sequence[int], width: int) -> list[int]:
     return out[:TOKENS]
 
 
-def test_drafting_changes_no_text(cold: Session, heldout: dict[str, Any]) -> None:
+def test_drafting_changes_no_text(cold: LoadedPair, heldout: dict[str, Any]) -> None:
     guide = [entry["prompt"] for entry in heldout["guide"]]
     prompts = [*guide[:: len(guide) // GUIDE][:GUIDE], *heldout["free_text"][:FREE]]
     assert len(prompts) == GUIDE + FREE
@@ -40,7 +40,7 @@ def test_drafting_changes_no_text(cold: Session, heldout: dict[str, Any]) -> Non
     assert explained <= len(prompts) // 10
 
 
-def test_the_control_does_not_explain_a_fault(cold: Session) -> None:
+def test_the_control_does_not_explain_a_fault(cold: LoadedPair) -> None:
     question = chat("What is DFlash?")
     plain = ask(cold, question, AskParams(max_tokens=40, draft=False)).answer.token_ids
     found = cold.control(question, AskParams(), plain, 17)
@@ -48,7 +48,7 @@ def test_the_control_does_not_explain_a_fault(cold: Session) -> None:
     assert found.gap > found.spread > 0
 
 
-def test_the_control_sees_a_target_that_flips(cold: Session) -> None:
+def test_the_control_sees_a_target_that_flips(cold: LoadedPair) -> None:
     """An answer that the target itself does not give stands for one it gives only by chance."""
     question = chat("What is DFlash?")
     plain = list(ask(cold, question, AskParams(max_tokens=40, draft=False)).answer.token_ids)

@@ -10,7 +10,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, Qwen3_5ForCausalLM
 
-from app.engine.session import Session
+from app.binding.inspection import eval_draft, eval_target
+from app.engine.pair import LoadedPair
 from assets.demo.train import drafter as reference_drafter
 from assets.demo.train import target as reference_target
 
@@ -30,23 +31,23 @@ def model() -> Qwen3_5ForCausalLM:
     return reference_target.load(DEMO / "target")
 
 
-def tokens_of(session: Session, prompt: str) -> list[int]:
+def tokens_of(loaded: LoadedPair, prompt: str) -> list[int]:
     """Prompt and answer, so that all kinds of positions are compared."""
-    tokens = session.prompt_tokens(chat(prompt), think=False)
-    first, _ = session.pair.prompt(tokens)
+    tokens = loaded.prompt_tokens(chat(prompt), think=False)
+    first, _ = loaded.native.prompt(tokens)
     out = [*tokens, first]
     for _ in range(4):
-        out += session.pair.round(15).emitted
+        out += loaded.native.round(15).emitted
     return out
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("rows", [1, 16])
 def test_logits_equal_transformers(
-    cold: Session, model: Qwen3_5ForCausalLM, prompt: str, rows: int
+    cold: LoadedPair, model: Qwen3_5ForCausalLM, prompt: str, rows: int
 ) -> None:
     tokens = tokens_of(cold, prompt)
-    ours = cold.pair.eval(tokens, rows)
+    ours = eval_target(cold.native, tokens, rows)
     with torch.no_grad():
         theirs = model(input_ids=torch.tensor([tokens])).logits[0].float().numpy()
     worst = float(np.abs(ours - theirs[:, : ours.shape[1]]).max())
@@ -55,11 +56,11 @@ def test_logits_equal_transformers(
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_drafter_hidden_states_equal_the_training_module(
-    cold: Session, model: Qwen3_5ForCausalLM, prompt: str
+    cold: LoadedPair, model: Qwen3_5ForCausalLM, prompt: str
 ) -> None:
     tokens = tokens_of(cold, prompt)
     context, anchor = tokens[:-1], tokens[-1]
-    features, hidden = cold.pair.eval_draft(context, anchor)
+    features, hidden = eval_draft(cold.native, context, anchor)
 
     drafter = reference_drafter.load(DEMO / "draft")
     taps = drafter.config.target_layer_ids
@@ -88,6 +89,6 @@ def test_drafter_hidden_states_equal_the_training_module(
         "",
     ],
 )
-def test_token_ids_equal_the_source_tokenizer(cold: Session, text: str) -> None:
+def test_token_ids_equal_the_source_tokenizer(cold: LoadedPair, text: str) -> None:
     theirs = AutoTokenizer.from_pretrained(DEMO / "target")
-    assert cold.pair.tokenize(text) == theirs(text, add_special_tokens=False)["input_ids"]
+    assert cold.native.tokenize(text) == theirs(text, add_special_tokens=False)["input_ids"]

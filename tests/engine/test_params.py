@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +50,3 @@ def test_the_door_shows_what_it_says() -> None:
     for name in engine.__all__:
         assert hasattr(engine, name)
     assert sorted(engine.__all__) == list(dict.fromkeys(sorted(engine.__all__)))
-
-
-def test_commands_and_events_can_travel() -> None:
-    ask = engine.Ask(3, (engine.ChatMessage(engine.Role.USER, "é"),), AskParams(stop=("x",)))
-    failed = engine.Failed(3, OptionError("Wrong.", remedy="Right it."))
-    again = pickle.loads(pickle.dumps((ask, failed)))
-    assert again[0] == ask
-    assert again[1].error.remedy == "Right it."

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from app.engine.session import Session
+from app.binding.inspection import eval_target
+from app.engine.pair import LoadedPair
 
 from .conftest import WHOLE, chat
 
@@ -24,9 +25,9 @@ ROUNDS, LENGTH = (500, 1900) if WHOLE else (64, 160)
 ROUNDING = 5e-3
 
 
-def plain_tokens(session: Session, prompt: Sequence[int], n: int) -> list[int]:
+def plain_tokens(loaded: LoadedPair, prompt: Sequence[int], n: int) -> list[int]:
     """Prompt and plain greedy answer, `n` tokens in all, whatever ends in between."""
-    pair = session.pair
+    pair = loaded.native
     pair.reset()
     out = [*prompt, pair.prompt(prompt, drafting=False)[0]]
     while len(out) < n:
@@ -43,11 +44,11 @@ def spoilt(right: Sequence[int], accept: int, rng: random.Random) -> list[int]:
     return [*right[:accept], *(other_than(t, rng) for t in right[accept:])]
 
 
-def test_logits_of_every_round_equal_a_cold_run(cold: Session) -> None:
-    pair, rng = cold.pair, random.Random(29)
+def test_logits_of_every_round_equal_a_cold_run(cold: LoadedPair) -> None:
+    pair, rng = cold.native, random.Random(29)
     prompt = cold.prompt_tokens(chat("Tell me a short story about a cat."), think=False)
     truth = plain_tokens(cold, prompt, LENGTH)
-    reference = pair.eval(truth, 1)
+    reference = eval_target(pair, truth, 1)
     scale = float(np.abs(reference).max())
 
     at = 0  # index of the anchor in `truth`
@@ -76,9 +77,9 @@ def test_logits_of_every_round_equal_a_cold_run(cold: Session) -> None:
 
 
 @pytest.mark.parametrize("accept", range(WIDTH + 1))
-def test_what_was_rejected_leaves_no_trace(cold: Session, accept: int) -> None:
+def test_what_was_rejected_leaves_no_trace(cold: LoadedPair, accept: int) -> None:
     """Same accepted tokens, other rejected ones: the next logits are the same, bit for bit."""
-    pair = cold.pair
+    pair = cold.native
     prompt = cold.prompt_tokens(chat("What is DFlash?"), think=False)
     truth = plain_tokens(cold, prompt, len(prompt) + 64)
     logits = []
@@ -97,9 +98,9 @@ def test_what_was_rejected_leaves_no_trace(cold: Session, accept: int) -> None:
     assert np.array_equal(logits[0], logits[1])
 
 
-def test_a_graph_is_reused_round_after_round(cold: Session) -> None:
+def test_a_graph_is_reused_round_after_round(cold: LoadedPair) -> None:
     """Nothing but data depends on what was accepted: the target's graph is built once."""
-    pair, rng = cold.pair, random.Random(3)
+    pair, rng = cold.native, random.Random(3)
     prompt = cold.prompt_tokens(chat("What is DFlash?"), think=False)
     truth = plain_tokens(cold, prompt, len(prompt) + 200)
     pair.reset()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.engine.native import choose
-from app.engine.params import AskParams, Sampling, Verify
-from app.engine.session import Session
+from app.binding.inspection import choose
+from app.engine import AskParams, Sampling, Verify
+from app.engine.pair import LoadedPair
 from tests.engine.conftest import ask, chat
 
 DRAWS = 200_000
@@ -114,7 +114,7 @@ def test_a_draw_depends_on_seed_and_position_alone(verify: Verify) -> None:
 @DEVICE
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_seed_gives_the_same_text_with_and_without_the_drafter(
-    demo: Session, verify: Verify, seed: int
+    demo: LoadedPair, verify: Verify, seed: int
 ) -> None:
     sampling = Sampling(temperature=1.0, top_k=50, top_p=0.98, seed=seed)
     question = chat("Tell me a short story about a cat.")
@@ -131,8 +131,8 @@ def test_the_same_seed_gives_the_same_text_with_and_without_the_drafter(
     assert len(texts) == 1
 
 
-def test_sampling_on_the_device_brings_only_tokens_to_the_host(demo: Session) -> None:
+def test_sampling_on_the_device_brings_only_tokens_to_the_host(demo: LoadedPair) -> None:
     params = AskParams(max_tokens=64, verify=Verify.GPU_SAMPLE, sampling=Sampling(seed=1))
     answer = ask(demo, chat("What is DFlash?"), params).answer
-    assert answer.bytes_to_host_per_round is not None
-    assert answer.bytes_to_host_per_round <= 4 * (15 + 16)
+    assert answer.totals.rounds
+    assert answer.totals.bytes_to_host <= 4 * (15 + 16) * answer.totals.rounds

@@ -6,18 +6,17 @@ import dataclasses
 
 import pytest
 
+from app.conversation import ChatMessage, Role
 from app.engine import (
     Answer,
     AskParams,
     Backend,
-    ChatMessage,
     FinishReason,
     LoadParams,
-    Role,
     Sampling,
     Verify,
 )
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
 from app.errors import ContextFullError
 from app.library import Pair
 
@@ -39,39 +38,40 @@ def same(a: Answer, b: Answer) -> bool:
 
 def check_counts(answer: Answer) -> None:
     """What design.md defines, on any answer with at least one token."""
-    assert answer.completion_tokens == 1 + answer.accepted + answer.rounds
-    assert sum(answer.accepted_per_round) == answer.accepted
-    assert len(answer.accepted_per_round) == answer.rounds
-    assert 0 <= answer.accepted <= answer.drafted
-    for value in (answer.tokens_per_s, answer.mean_accepted_length, answer.speedup):
+    totals = answer.totals
+    assert answer.completion_tokens == 1 + totals.accepted + totals.rounds
+    assert sum(totals.accepted_per_round) == totals.accepted
+    assert len(totals.accepted_per_round) == totals.rounds
+    assert 0 <= totals.accepted <= totals.drafted
+    for value in (totals.tokens_per_s, totals.mean_accepted_length, answer.speedup):
         assert value is None or 0 < value < float("inf")
 
 
 @pytest.mark.parametrize("think", [False, True])
-def test_a_drafted_answer_is_the_plain_one(cold: Session, think: bool) -> None:
+def test_a_drafted_answer_is_the_plain_one(cold: LoadedPair, think: bool) -> None:
     for params in (PLAIN, DRAFTED):
         check_counts(ask(cold, QUESTION, dataclasses.replace(params, think=think)).answer)
-    cold.pair.reset()
+    cold.native.reset()
     plain = ask(cold, QUESTION, dataclasses.replace(PLAIN, think=think)).answer
-    cold.pair.reset()
+    cold.native.reset()
     drafted = ask(cold, QUESTION, dataclasses.replace(DRAFTED, think=think)).answer
     assert same(plain, drafted)
-    assert drafted.rounds < plain.rounds
-    assert plain.mean_accepted_length == 1.0
+    assert drafted.totals.rounds < plain.totals.rounds
+    assert plain.totals.mean_accepted_length == 1.0
 
 
-def test_the_stream_joined_is_the_answer(cold: Session) -> None:
+def test_the_stream_joined_is_the_answer(cold: LoadedPair) -> None:
     asked = ask(cold, QUESTION, dataclasses.replace(DRAFTED, think=True))
     assert asked.text == asked.answer.text
     assert asked.reasoning == asked.answer.reasoning
     records = [d.round for d in asked.stream if d.round]
-    assert [r.accepted for r in records] == list(asked.answer.accepted_per_round)
+    assert [r.accepted for r in records] == list(asked.answer.totals.accepted_per_round)
     emitted = [t for r in records for t in r.token_ids]
     assert tuple(emitted) == asked.answer.token_ids[1:]
 
 
 @pytest.mark.parametrize("max_tokens", range(35))
-def test_the_token_limit_is_kept_wherever_it_falls(cold: Session, max_tokens: int) -> None:
+def test_the_token_limit_is_kept_wherever_it_falls(cold: LoadedPair, max_tokens: int) -> None:
     answer = ask(cold, QUESTION, AskParams(max_tokens=max_tokens)).answer
     plain = ask(cold, QUESTION, AskParams(max_tokens=max_tokens, draft=False)).answer
     assert same(answer, plain)
@@ -82,7 +82,7 @@ def test_the_token_limit_is_kept_wherever_it_falls(cold: Session, max_tokens: in
 
 
 @pytest.mark.parametrize("offset", range(17))
-def test_an_end_token_ends_the_answer_wherever_it_falls(cold: Session, offset: int) -> None:
+def test_an_end_token_ends_the_answer_wherever_it_falls(cold: LoadedPair, offset: int) -> None:
     whole = ask(cold, QUESTION, DRAFTED).answer.token_ids
     stop = whole[offset]
     expected = whole[: whole.index(stop) + 1]
@@ -96,7 +96,7 @@ def test_an_end_token_ends_the_answer_wherever_it_falls(cold: Session, offset: i
 
 @pytest.mark.parametrize("offset", range(0, 60, 7))
 @pytest.mark.parametrize("length", [1, 4, 23])
-def test_a_stop_string_ends_the_text_before_it(cold: Session, offset: int, length: int) -> None:
+def test_a_stop_string_ends_the_text_before_it(cold: LoadedPair, offset: int, length: int) -> None:
     whole = ask(cold, QUESTION, DRAFTED).answer.text
     stop = whole[offset : offset + length]
     for draft in (True, False):
@@ -107,12 +107,12 @@ def test_a_stop_string_ends_the_text_before_it(cold: Session, offset: int, lengt
         check_counts(asked.answer)
 
 
-def followed_by_a_cold_run(session: Session, first: Answer) -> None:
+def followed_by_a_cold_run(loaded: LoadedPair, first: Answer) -> None:
     """The next turn gives what it gives on a pair that holds nothing."""
     turn = (*QUESTION, ChatMessage(Role.ASSISTANT, first.text), *chat("And what is a round?"))
-    warm = ask(session, turn, DRAFTED).answer
-    session.pair.reset()
-    assert same(warm, ask(session, turn, DRAFTED).answer)
+    warm = ask(loaded, turn, DRAFTED).answer
+    loaded.native.reset()
+    assert same(warm, ask(loaded, turn, DRAFTED).answer)
 
 
 @pytest.fixture(scope="module", params=[512, 8, 10, 16, 64])
@@ -121,9 +121,9 @@ def micro(request: pytest.FixtureRequest, demo_files: Pair) -> object:
     params = LoadParams(
         demo_files.target, demo_files.draft, Backend.CPU, n_ctx=4608, n_ubatch=request.param
     )
-    session = Session(params)
-    yield session
-    session.close()
+    loaded = LoadedPair(params)
+    yield loaded
+    loaded.close()
 
 
 LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
@@ -132,14 +132,14 @@ LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
 @pytest.fixture(scope="module")
 def expected(demo_files: Pair) -> dict[int, tuple[int, ...]]:
     """Tokens behind prompts of each length, plain, with the default micro-batch."""
-    session = Session(LoadParams(demo_files.target, None, Backend.CPU, n_ctx=4608))
-    out = {length: tokens_behind(session, length, draft=False) for length in LENGTHS}
-    session.close()
+    loaded = LoadedPair(LoadParams(demo_files.target, None, Backend.CPU, n_ctx=4608))
+    out = {length: tokens_behind(loaded, length, draft=False) for length in LENGTHS}
+    loaded.close()
     return out
 
 
-def tokens_behind(session: Session, length: int, *, draft: bool, n: int = 20) -> tuple[int, ...]:
-    pair = session.pair
+def tokens_behind(loaded: LoadedPair, length: int, *, draft: bool, n: int = 20) -> tuple[int, ...]:
+    pair = loaded.native
     filler = pair.tokenize("A round is one draft and one verify. " * 600)
     tail = pair.tokenize(" What is DFlash?")
     prompt = (filler[: max(0, length - len(tail))] + tail)[-length:]
@@ -152,22 +152,22 @@ def tokens_behind(session: Session, length: int, *, draft: bool, n: int = 20) ->
 
 
 def test_prompts_of_any_length_against_the_micro_batch(
-    micro: Session, expected: dict[int, tuple[int, ...]]
+    micro: LoadedPair, expected: dict[int, tuple[int, ...]]
 ) -> None:
     for length in LENGTHS:
-        micro.pair.reset()
+        micro.native.reset()
         assert tokens_behind(micro, length, draft=True) == expected[length], length
         short = tokens_behind(micro, 3, draft=True)
-        micro.pair.reset()
+        micro.native.reset()
         assert short == tokens_behind(micro, 3, draft=True), length
 
 
-def test_a_second_turn_equals_a_cold_run(cold: Session) -> None:
+def test_a_second_turn_equals_a_cold_run(cold: LoadedPair) -> None:
     first = ask(cold, QUESTION, DRAFTED).answer
     followed_by_a_cold_run(cold, first)
 
 
-def test_edit_regenerate_and_switch_between_chats(cold: Session) -> None:
+def test_edit_regenerate_and_switch_between_chats(cold: LoadedPair) -> None:
     told = chat("My password is walnut-58. Please remember it.")
     answer = ask(cold, told, DRAFTED).answer
     asked = (*told, ChatMessage(Role.ASSISTANT, answer.text), *chat("What is my password?"))
@@ -186,15 +186,15 @@ def test_edit_regenerate_and_switch_between_chats(cold: Session) -> None:
 
     other = ask(cold, chat("Count from 3 to 9."), DRAFTED).answer  # another chat between
     assert same(ask(cold, asked, DRAFTED).answer, first)
-    cold.pair.reset()
+    cold.native.reset()
     assert same(ask(cold, asked, DRAFTED).answer, first)
-    cold.pair.reset()
+    cold.native.reset()
     assert same(ask(cold, edited, DRAFTED).answer, second)
-    cold.pair.reset()
+    cold.native.reset()
     assert same(ask(cold, chat("Count from 3 to 9."), DRAFTED).answer, other)
 
 
-def test_the_state_of_the_last_turn_is_reused(cold: Session) -> None:
+def test_the_state_of_the_last_turn_is_reused(cold: LoadedPair) -> None:
     first = ask(cold, QUESTION, DRAFTED).answer
     turn = (*QUESTION, ChatMessage(Role.ASSISTANT, first.text), *chat("And why?"))
     second = ask(cold, turn, DRAFTED).answer
@@ -204,7 +204,7 @@ def test_the_state_of_the_last_turn_is_reused(cold: Session) -> None:
     assert second.reused == opened.index(opened[0], 1)
 
 
-def test_plain_and_drafted_turns_may_alternate(cold: Session) -> None:
+def test_plain_and_drafted_turns_may_alternate(cold: LoadedPair) -> None:
     params = [PLAIN, DRAFTED, PLAIN, DRAFTED]
     turn: tuple[ChatMessage, ...] = QUESTION
     for p in params:
@@ -214,25 +214,25 @@ def test_plain_and_drafted_turns_may_alternate(cold: Session) -> None:
         turn = (*turn, ChatMessage(Role.ASSISTANT, answer.text), *chat("And what is a block?"))
 
 
-def ask_cold_then_restore(session: Session, turn: tuple[ChatMessage, ...]) -> Answer:
-    session.pair.reset()
-    cold_answer = ask(session, turn, PLAIN).answer
-    session.pair.reset()
-    ask(session, turn, DRAFTED)
+def ask_cold_then_restore(loaded: LoadedPair, turn: tuple[ChatMessage, ...]) -> Answer:
+    loaded.native.reset()
+    cold_answer = ask(loaded, turn, PLAIN).answer
+    loaded.native.reset()
+    ask(loaded, turn, DRAFTED)
     return cold_answer
 
 
-def test_the_same_seed_gives_the_same_text_with_and_without_a_drafter(cold: Session) -> None:
+def test_the_same_seed_gives_the_same_text_with_and_without_a_drafter(cold: LoadedPair) -> None:
     story = chat("Tell me a short story about a cat.")
     texts = set()
     for seed in (1, 2, 3):
         sampling = Sampling(temperature=1.0, top_k=0, top_p=1.0, seed=seed)
         params = AskParams(max_tokens=80, verify=Verify.HOST_SAMPLE, sampling=sampling)
-        cold.pair.reset()
+        cold.native.reset()
         drafted = ask(cold, story, params).answer
-        cold.pair.reset()
+        cold.native.reset()
         plain = ask(cold, story, dataclasses.replace(params, draft=False)).answer
-        cold.pair.reset()
+        cold.native.reset()
         narrow = ask(cold, story, dataclasses.replace(params, block=4)).answer
         assert same(drafted, plain)
         assert same(drafted, narrow)
@@ -241,26 +241,26 @@ def test_the_same_seed_gives_the_same_text_with_and_without_a_drafter(cold: Sess
     assert len(texts) > 1
 
 
-def test_without_a_seed_every_answer_has_its_own(cold: Session) -> None:
+def test_without_a_seed_every_answer_has_its_own(cold: LoadedPair) -> None:
     sampling = Sampling(temperature=1.5, top_k=0, top_p=1.0)
     params = AskParams(max_tokens=40, verify=Verify.HOST_SAMPLE, sampling=sampling)
     first = ask(cold, chat("Tell me a story."), params).answer
     second = ask(cold, chat("Tell me a story."), params).answer
     assert first.seed != second.seed
     again = dataclasses.replace(params, sampling=dataclasses.replace(sampling, seed=first.seed))
-    cold.pair.reset()
+    cold.native.reset()
     assert same(ask(cold, chat("Tell me a story."), again).answer, first)
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, 16, 64])
-def test_any_block_gives_the_same_text(cold: Session, block: int) -> None:
+def test_any_block_gives_the_same_text(cold: LoadedPair, block: int) -> None:
     plain = ask(cold, QUESTION, PLAIN).answer
     asked = ask(cold, QUESTION, dataclasses.replace(DRAFTED, block=block))
     assert same(asked.answer, plain)
     assert max(len(d.round.drafted) for d in asked.stream if d.round) <= min(block, 16) - 1
 
 
-def test_a_prompt_that_does_not_fit_is_refused_and_the_next_one_works(cold: Session) -> None:
+def test_a_prompt_that_does_not_fit_is_refused_and_the_next_one_works(cold: LoadedPair) -> None:
     long = chat("round " * 3000)
     with pytest.raises(ContextFullError, match=r"\d+ tokens"):
         ask(cold, long, DRAFTED)
@@ -269,46 +269,46 @@ def test_a_prompt_that_does_not_fit_is_refused_and_the_next_one_works(cold: Sess
 
 @pytest.mark.parametrize("left", [0, 1, 2, 15, 16, 17, 40])
 def test_the_last_block_before_the_context_ends(demo_files: Pair, left: int) -> None:
-    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256))
+    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256))
     try:
         filler = "word " * 400
-        tokens = session.pair.tokenize(filler)[: 256 - left]
-        first, _ = session.pair.prompt(tokens)
+        tokens = loaded.native.tokenize(filler)[: 256 - left]
+        first, _ = loaded.native.prompt(tokens)
         out = [first]
         while len(tokens) + len(out) <= 256:
-            out += session.pair.round(15).emitted
+            out += loaded.native.round(15).emitted
         with pytest.raises(ContextFullError):
-            session.pair.round(15)
+            loaded.native.round(15)
         # the last token needs no place: it is never run
         assert len(tokens) + len(out) == 257
-        session.pair.reset()
-        plain = [session.pair.prompt(tokens, drafting=False)[0]]
+        loaded.native.reset()
+        plain = [loaded.native.prompt(tokens, drafting=False)[0]]
         while len(plain) < len(out):
-            plain += session.pair.round(0).emitted
+            plain += loaded.native.round(0).emitted
         assert plain == out
     finally:
-        session.close()
+        loaded.close()
 
 
 def test_an_answer_ends_when_the_context_is_full(demo_files: Pair) -> None:
-    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256))
+    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256))
     try:
         params = AskParams(max_tokens=4000, stop_tokens=frozenset())
-        asked = ask(session, chat("round " * 225), params)
+        asked = ask(loaded, chat("round " * 225), params)
         assert asked.answer.finish_reason in (FinishReason.CONTEXT, FinishReason.STOP)
         assert asked.answer.prompt_tokens + asked.answer.completion_tokens <= 257
     finally:
-        session.close()
+        loaded.close()
 
 
 def test_the_plain_rate_is_measured_and_used(demo_files: Pair) -> None:
-    session = Session(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
+    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
     try:
-        assert ask(session, QUESTION, DRAFTED).answer.speedup is None
-        rate = session.measure_plain()
-        answer = ask(session, QUESTION, DRAFTED).answer
+        assert ask(loaded, QUESTION, DRAFTED).answer.speedup is None
+        rate = loaded.measure_plain()
+        answer = ask(loaded, QUESTION, DRAFTED).answer
         assert answer.plain_tokens_per_s == rate > 0
-        assert answer.tokens_per_s is not None
-        assert answer.speedup == pytest.approx(answer.tokens_per_s / rate)
+        assert answer.totals.tokens_per_s is not None
+        assert answer.speedup == pytest.approx(answer.totals.tokens_per_s / rate)
     finally:
-        session.close()
+        loaded.close()

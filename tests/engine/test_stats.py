@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from app.engine import RoundRecord, RoundTotals, speedup, tokens_per_second
-from app.engine.stats import median
+from app.engine import RoundRecord, RoundTally, RoundTotals, speedup, tokens_per_second
 
 
 def record(drafted: int, accepted: int) -> RoundRecord:
@@ -15,30 +16,60 @@ def record(drafted: int, accepted: int) -> RoundRecord:
     )
 
 
+def tallied(*rounds: tuple[int, int]) -> RoundTotals:
+    tally = RoundTally()
+    for drafted, accepted in rounds:
+        tally.add(record(drafted, accepted))
+    return tally.totals
+
+
 def test_nothing_is_known_before_the_first_round() -> None:
     totals = RoundTotals()
+    assert totals == RoundTally().totals
     assert totals.mean_accepted_length is None
     assert totals.acceptance is None
     assert totals.acceptance_at == []
+    assert totals.per_round(totals.syncs) is None
+
+
+ROUNDS = ((15, 5), (15, 0), (0, 0), (7, 7))
 
 
 def test_sums_and_means() -> None:
-    totals = RoundTotals()
-    for drafted, accepted in ((15, 5), (15, 0), (0, 0), (7, 7)):
-        totals.add(record(drafted, accepted))
+    totals = tallied(*ROUNDS)
     assert totals.rounds == 4
     assert totals.mean_accepted_length == pytest.approx((12 + 4) / 4)
     assert totals.acceptance == pytest.approx(12 / 37)
-    assert totals.accepted_per_round == [5, 0, 0, 7]
+    assert totals.accepted_per_round == (5, 0, 0, 7)
     assert totals.acceptance_at[0] == pytest.approx(2 / 3)
     assert totals.acceptance_at[6] == pytest.approx(1 / 3)
     assert totals.acceptance_at[14] == 0.0
 
 
+@pytest.mark.parametrize("at", range(5))
+def test_totals_of_parts_are_those_of_the_whole(at: int) -> None:
+    assert tallied(*ROUNDS[:at]) + tallied(*ROUNDS[at:]) == tallied(*ROUNDS)
+
+
+def test_what_was_told_is_not_changed_by_what_comes() -> None:
+    tally = RoundTally()
+    tally.add(record(3, 1))
+    before = tally.totals
+    tally.add(record(5, 5))
+    assert before == tallied((3, 1))
+
+
+def test_the_time_of_drafts_is_known_only_if_every_round_tells_it() -> None:
+    tally = RoundTally()
+    tally.add(record(3, 1))
+    assert tally.totals.draft_ms == 1.0
+    tally.add(replace(record(3, 1), draft_ms=None))
+    assert tally.totals.draft_ms is None
+    assert tally.totals.verify_ms == 4.0
+
+
 def test_plain_steps_have_a_mean_accepted_length_of_one() -> None:
-    totals = RoundTotals()
-    totals.add(record(0, 0))
-    totals.add(record(0, 0))
+    totals = tallied((0, 0), (0, 0))
     assert totals.mean_accepted_length == 1.0
     assert totals.acceptance is None
 
@@ -53,12 +84,6 @@ def test_speedup_needs_both_rates() -> None:
     assert speedup(10.0, None) is None
     assert speedup(10.0, 0.0) is None
     assert speedup(5.0, 10.0) == 0.5
-
-
-def test_median() -> None:
-    assert median([]) is None
-    assert median([3.0, 1.0, 2.0]) == 2.0
-    assert median([4.0, 1.0]) == 2.5
 
 
 def test_the_times_of_a_round_add_up() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import ChatMessage, Role
+from app.conversation import ChatMessage, Role
 from app.engine.template import ChatTemplate, begins_thinking
 from app.errors import TemplateError
 

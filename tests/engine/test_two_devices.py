@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.engine import AskParams, Backend, LoadParams
-from app.engine.session import Session
+from app.engine.pair import LoadedPair
 from app.library import Pair
 
 from .conftest import ask, chat
@@ -24,11 +24,11 @@ PLACES = [(Backend.CPU, Backend.GPU), (Backend.GPU, Backend.CPU)]
 TOGGLES = 10
 
 
-def opened(files: Pair, target: Backend, draft: Backend) -> Session:
+def opened(files: Pair, target: Backend, draft: Backend) -> LoadedPair:
     params = LoadParams(
         files.target, files.draft, target, n_ctx=512, threads=1, draft_backend=draft
     )
-    return Session(params)
+    return LoadedPair(params)
 
 
 @pytest.mark.parametrize(("target", "draft"), PLACES)
@@ -45,7 +45,7 @@ def test_a_drafter_elsewhere_drafts_the_same(
     for _ in range(2):  # the second time from what is held
         got = ask(apart, QUESTION, SAME).answer
         assert got.token_ids == wanted.token_ids
-        assert got.mean_accepted_length == wanted.mean_accepted_length
+        assert got.totals.mean_accepted_length == wanted.totals.mean_accepted_length
     plain = ask(apart, QUESTION, AskParams(max_tokens=40, draft=False)).answer
     assert plain.token_ids == wanted.token_ids
     apart.close()
@@ -59,9 +59,9 @@ def resident_mib() -> float:
 
 def test_memory_is_back_after_ten_switches(demo_files: Pair) -> None:
     def visit(place: Backend) -> None:
-        session = opened(demo_files, place, place)
-        ask(session, QUESTION, AskParams(max_tokens=4))
-        session.close()
+        loaded = opened(demo_files, place, place)
+        ask(loaded, QUESTION, AskParams(max_tokens=4))
+        loaded.close()
 
     def after_each(visits: int) -> list[float]:
         held = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from app.engine import Event, FakeEngine, Script
+from app.engine import FakeEngine, Script
 from app.errors import SlipstreamError
 from app.jobs import CancelToken
 from app.library import ModelState, ModelStatus, Pair
@@ -15,14 +15,7 @@ class BatchEngine(FakeEngine):
     """Gives up to `batch` events a drain, as an engine on its own thread does."""
 
     def __init__(self, script: Script | None = None, batch: int = 4) -> None:
-        super().__init__(script or Script())
-        self.batch = batch
-
-    def drain(self) -> list[Event]:
-        events: list[Event] = []
-        while len(events) < self.batch and (more := FakeEngine.drain(self)):
-            events.extend(more)
-        return events
+        super().__init__(script or Script(), batch=batch)
 
 
 class FakeModels:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.engine import AskParams, ChatMessage, LoadParams, Role, Script
+from app.conversation import ChatMessage, Role
+from app.engine import AskParams, LoadParams, Script
 from app.ui.bridge import IDLE, LONGEST, SHORTEST, EngineBridge
 from tests.ui.fakes import BatchEngine
 
@@ -35,7 +36,7 @@ def test_signals_come_in_order_and_rounds_in_bundles(qtbot: QtBot) -> None:
     assert len(told) == 3
     text, rounds = told[1]  # type: ignore[misc]
     assert text == engine.script.text
-    assert len(rounds) == told[2].rounds  # type: ignore[attr-defined]
+    assert len(rounds) == told[2].totals.rounds  # type: ignore[attr-defined]
 
 
 def test_the_timer_hurries_only_while_something_is_open(qtbot: QtBot) -> None:

@@ -11,14 +11,14 @@ import base64
 import gc
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.engine import Decoded, Event, Script
+from app.engine import Command, Decoded, Event, Script
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow
 from tests.ui.fakes import BatchEngine
@@ -113,8 +113,9 @@ def test_extreme_texts_do_not_freeze_the_window(
 class Unspaced(BatchEngine):
     """Leaves out the spaces that part the script's tokens."""
 
-    def drain(self) -> list[Event]:
-        return [
-            replace(e, text=e.text.replace(" ", "")) if isinstance(e, Decoded) else e
-            for e in super().drain()
-        ]
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        for event in super().events(request, command):
+            if isinstance(event, Decoded):
+                yield replace(event, text=event.text.replace(" ", ""))
+            else:
+                yield event

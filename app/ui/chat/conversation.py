@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.engine import Answer, ChatMessage, Role
+from app.conversation import ChatMessage, Role
+from app.engine import Answer
 
 _TITLE = 40
 """Characters of the first question that name a conversation."""

@@ -160,7 +160,7 @@ class AnswerView(QWidget):
         self._note.setText(note)
         self._note.setVisible(bool(note))
         self._facts.setAccessibleName(f"{words.footer(answer)} {note}".strip())
-        self._why.setVisible(answer.rounds > 0)
+        self._why.setVisible(answer.totals.rounds > 0)
         self._copy.setVisible(bool(self._text))
 
     def fail(self, error: SlipstreamError) -> None:

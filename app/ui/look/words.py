@@ -67,11 +67,11 @@ def block(width: int, of: int, reason: WidthReason) -> str:
 
 
 def footer(answer: Answer) -> str:
-    decoding = (answer.draft_ms or 0.0) + answer.verify_ms + answer.host_ms
+    decoding = (answer.totals.draft_ms or 0.0) + answer.totals.verify_ms + answer.totals.host_ms
     seconds = (decoding + answer.prefill_ms) / 1000
     parts = [f"{answer.completion_tokens} tok", f"{seconds:.1f} s"]
-    if answer.drafted and answer.mean_accepted_length is not None:
-        parts.append(f"{answer.mean_accepted_length:.1f} per round")
+    if answer.totals.drafted and answer.totals.mean_accepted_length is not None:
+        parts.append(f"{answer.totals.mean_accepted_length:.1f} per round")
     return " · ".join(parts)
 
 
@@ -90,25 +90,26 @@ def finish_note(answer: Answer) -> str:
 
 def details(answer: Answer) -> str:
     """What an answer's speed was made of."""
+    totals = answer.totals
     new = answer.prompt_tokens - answer.reused
     reused = f", {answer.reused} reused" if answer.reused else ""
     lines = [
-        f"{rate(answer.tokens_per_s)} on {answer.device}; "
+        f"{rate(totals.tokens_per_s)} on {answer.device}; "
         f"speed-up over plain decoding: {times(answer.speedup)}"
         + (f" (plain {rate(answer.plain_tokens_per_s)})" if answer.plain_tokens_per_s else ""),
         f"Prompt: {number(new, 'token')} read in {milliseconds(answer.prefill_ms)}{reused}.",
     ]
-    if answer.drafted:
-        share = answer.accepted / answer.drafted
+    if totals.drafted:
+        share = totals.accepted / totals.drafted
         lines.append(
-            f"{number(answer.rounds, 'round')}: {answer.accepted} of {answer.drafted} drafted "
+            f"{number(totals.rounds, 'round')}: {totals.accepted} of {totals.drafted} drafted "
             f"tokens accepted ({share:.0%})."
         )
     else:
-        lines.append(f"{number(answer.rounds, 'plain step')}: nothing was drafted.")
-    if answer.rounds:
-        parts = phases((answer.draft_ms, answer.verify_ms, answer.host_ms), bool(answer.drafted))
-        told = ", ".join(f"{name} {total / answer.rounds:.1f} ms" for name, total in parts)
+        lines.append(f"{number(totals.rounds, 'plain step')}: nothing was drafted.")
+    if totals.rounds:
+        parts = phases((totals.draft_ms, totals.verify_ms, totals.host_ms), bool(totals.drafted))
+        told = ", ".join(f"{name} {total / totals.rounds:.1f} ms" for name, total in parts)
         lines.append(f"A round: {told}.")
     if answer.speedup is not None and answer.speedup < 1:
         lines.append("Drafting cost more here than it saved.")

@@ -1,6 +1,6 @@
 """What the meters show, from the engine's round records alone. No widgets here.
 
-The rate is over rounds, prefill not included, like `Answer.tokens_per_s`; times are the
+The rate is over rounds, prefill not included, like `RoundTotals.tokens_per_s`; times are the
 engine's own, so that the window's pace never colours a figure.
 """
 
@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.engine import RoundRecord, RoundTotals, speedup, tokens_per_second
+from app.engine import RoundRecord, RoundTally, RoundTotals, speedup, tokens_per_second
 
 STRIP: Final = 12
 """Blocks that the strip remembers."""
@@ -28,27 +28,31 @@ class MeterModel:
 
     plain_tokens_per_s: float | None = None
     block: int = 0
-    totals: RoundTotals = field(default_factory=RoundTotals)
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
+    _tally: RoundTally = field(default_factory=RoundTally)
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
 
     def begin(self) -> None:
         """A new answer: its counters start at nothing, the strip empties."""
-        self.totals = RoundTotals()
+        self._tally = RoundTally()
         self.last.clear()
         self.rates.clear()
         self._recent.clear()
 
     def add(self, records: list[RoundRecord]) -> None:
         for record in records:
-            self.totals.add(record)
+            self._tally.add(record)
             self.last.append(record)
             self._recent.append(record)
             tokens = sum(len(r.emitted) for r in self._recent)
             rate = tokens_per_second(tokens, sum(r.total_ms for r in self._recent))
             if rate is not None:
                 self.rates.append(rate)
+
+    @property
+    def totals(self) -> RoundTotals:
+        return self._tally.totals
 
     @property
     def tokens_per_s(self) -> float | None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from app.engine import DeviceInfo, LoadedModel
+from app.engine import DeviceInfo, LoadedModel, preferred_gpu
 from app.ui.look import theme
 from app.ui.look.controls import Segments
 from app.ui.look.icons import IconButton, pixmap
@@ -110,15 +110,15 @@ class Header(QWidget):
         """Offer what the engine can really use; the rest is grey and says why."""
         for kind in ("cpu", "gpu"):
             of_kind = [d for d in devices if d.kind == kind]
-            usable = [d for d in of_kind if d.usable]
-            if usable:
-                self.device.set_available(kind, about=usable[0].description)
+            device = preferred_gpu(of_kind) if kind == "gpu" else next(iter(of_kind), None)
+            if device and device.usable:
+                self.device.set_available(kind, about=device.description)
                 if kind == "gpu":
-                    self._gpu = _short(usable[0].description)
+                    self._gpu = _short(device.description)
                     self._name_gpu()
             else:
-                reasons = [d.reason for d in of_kind if d.reason]
-                why = reasons[0] if reasons else f"This machine has no usable {kind.upper()}."
+                why = device.reason if device else ""
+                why = why or f"This machine has no usable {kind.upper()}."
                 self.device.set_available(kind, why)
 
     def _name_gpu(self) -> None:

@@ -18,11 +18,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine import Answer, AskParams, DeviceInfo, LoadedModel, Prefilled, Sampling, Verify
+from app.engine import (
+    Answer,
+    AskParams,
+    DeviceInfo,
+    EngineDoor,
+    LoadedModel,
+    Prefilled,
+    Sampling,
+    Verify,
+)
 from app.errors import SlipstreamError
 from app.settings import Settings
-from app.ui import task
-from app.ui.bridge import EngineBridge, EngineDoor
+from app.ui.bridge import EngineBridge
 from app.ui.chat.answering import Answering
 from app.ui.chat.composer import Composer
 from app.ui.chat.conversation import Conversation
@@ -83,7 +91,7 @@ class MainWindow(QMainWindow):
 
         self.new_chat()
         self._apply(settings)
-        self._find_devices()
+        self.bridge.list_devices()
         self.loader.load(settings)
         self._restore_geometry()
         self.composer.field.setFocus()
@@ -165,6 +173,7 @@ class MainWindow(QMainWindow):
         self.loader.progressed.connect(self._show_progress)
         self.loader.loaded.connect(self._model_loaded)
         self.loader.failed.connect(self._model_failed)
+        self.bridge.devices_found.connect(self._devices_found)
         self.bridge.plain_measured.connect(self.meters.set_plain)
         self.bridge.plain_measured.connect(self._show_state)
         self.answering.began.connect(self.meters.begin)
@@ -295,15 +304,6 @@ class MainWindow(QMainWindow):
         asked = self._settings.backend
         state = state_of(self._loaded, self.meters.model, self._activity, asked)
         self.header.chip.show_state(state)
-
-    def _find_devices(self) -> None:
-        # Off the main thread: the first call loads the native library.
-        task.run(
-            self,
-            lambda progress, cancel: self.bridge.devices(),
-            self._devices_found,
-            lambda error: self._devices_found(()),
-        )
 
     def _devices_found(self, devices: tuple[DeviceInfo, ...]) -> None:
         self.header.set_devices(devices)

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.engine import Answer, FinishReason, RoundRecord, WidthReason
+from app.engine import Answer, FinishReason, RoundRecord, RoundTotals, WidthReason
 from app.ui.look import words
 from app.ui.look.theme import Theme
 from app.ui.meters.model import STRIP, MeterModel
@@ -32,22 +32,18 @@ def answer(**changes: object) -> Answer:
         "finish_reason": FinishReason.STOP,
         "prompt_tokens": 9,
         "reused": 4,
-        "rounds": 1,
-        "drafted": 7,
-        "accepted": 1,
-        "accepted_per_round": (1,),
-        "mean_accepted_length": 2.0,
-        "tokens_per_s": 20.0,
+        "totals": RoundTotals(
+            rounds=1,
+            drafted=7,
+            accepted=1,
+            draft_ms=25.0,
+            verify_ms=50.0,
+            host_ms=25.0,
+            total_ms=100.0,
+            accepted_per_round=(1,),
+        ),
         "plain_tokens_per_s": 40.0,
-        "speedup": 0.5,
         "prefill_ms": 5.0,
-        "draft_ms": 25.0,
-        "verify_ms": 50.0,
-        "host_ms": 25.0,
-        "syncs_per_round": None,
-        "graphs_run_per_round": None,
-        "graphs_rebuilt": None,
-        "bytes_to_host_per_round": None,
         "backend": "cpu",
         "device": "CPU",
         "seed": None,

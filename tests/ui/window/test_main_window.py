@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.engine import DeviceInfo, FinishReason, Role, Script
+from app.conversation import Role
+from app.engine import DeviceInfo, FinishReason, Script
 from app.engine.fake import FAKE_CPU
 from app.errors import ContextFullError, ModelFileError
 from app.settings import Settings
@@ -55,11 +56,11 @@ def test_the_meters_show_the_answers_counters(open_window: OpenWindow, ask: Ask)
     answer = window.conversation.exchanges[0].answer
     assert answer is not None
     totals = window.meters.model.totals
-    assert (totals.rounds, totals.drafted) == (answer.rounds, answer.drafted)
-    assert totals.accepted == answer.accepted
-    assert totals.accepted_per_round == list(answer.accepted_per_round)
-    assert window.meters.model.tokens_per_s == pytest.approx(answer.tokens_per_s)
-    assert window.meters.accepted.text() == f"{answer.mean_accepted_length:.1f}"
+    assert (totals.rounds, totals.drafted) == (answer.totals.rounds, answer.totals.drafted)
+    assert totals.accepted == answer.totals.accepted
+    assert totals.accepted_per_round == answer.totals.accepted_per_round
+    assert window.meters.model.tokens_per_s == pytest.approx(answer.totals.tokens_per_s)
+    assert window.meters.accepted.text() == f"{answer.totals.mean_accepted_length:.1f}"
     assert window.header.chip.state.text == f"DFlash on ×{answer.speedup:.1f}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import native
+from app.binding import MAX_BLOCK, library
 from app.errors import NativeLibraryError
 
 HEADER = Path(__file__).resolve().parents[2] / "native" / "include" / "slipstream.h"
@@ -21,29 +21,29 @@ def test_the_header_compiles_as_c99() -> None:
 
 
 def test_the_library_exports_the_header_and_nothing_else() -> None:
-    command = ["nm", "-D", "--defined-only", "--format=posix", str(native.library_path())]
+    command = ["nm", "-D", "--defined-only", "--format=posix", str(library.library_path())]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     exported = {line.split()[0] for line in listed.splitlines()}
     assert exported == DECLARED
 
 
 def test_python_declares_all_of_it() -> None:
-    text = Path(native.__file__).read_text("utf-8")
+    text = Path(library.__file__).read_text("utf-8")
     assert {name for name in DECLARED if f'"{name}"' in text or f".{name}" in text} == DECLARED
 
 
 def test_numbers_agree_with_the_header() -> None:
     text = HEADER.read_text("utf-8")
-    assert f"#define SLIP_ABI {native.ABI}\n" in text
-    assert f"#define SLIP_MAX_BLOCK {native.MAX_BLOCK} " in text
+    assert f"#define SLIP_ABI {library.ABI}\n" in text
+    assert f"#define SLIP_MAX_BLOCK {MAX_BLOCK} " in text
 
 
 def test_another_abi_is_refused_with_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    native.library.cache_clear()
-    monkeypatch.setattr(native, "ABI", native.ABI + 1)
+    library.library.cache_clear()
+    monkeypatch.setattr(library, "ABI", library.ABI + 1)
     with pytest.raises(NativeLibraryError, match="libslipstream"):
-        native.library()
-    native.library.cache_clear()
+        library.library()
+    library.library.cache_clear()
 
 
 def test_a_missing_library_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ def test_a_missing_library_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_
     (tmp_path / "llama_cpp" / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(NativeLibraryError) as caught:
-        native.library_path()
+        library.library_path()
     assert "dev.py setup" in caught.value.remedy

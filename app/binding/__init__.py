@@ -1,0 +1,35 @@
+"""The native library's Python face: the only ctypes in the house.
+
+`slipstream.h` is the specification; this package declares what it declares and gives each
+function arrays in and out and typed errors instead of status codes. Importing it loads no
+library: the first call does. `inspection` stands apart: only tests look so deep.
+"""
+
+from app.binding.devices import devices, preferred_gpu
+from app.binding.library import ABI, library_path
+from app.binding.pair import NativePair
+from app.binding.records import (
+    MAX_BLOCK,
+    Costs,
+    DeviceInfo,
+    NativeRound,
+    PairInfo,
+    WidthReason,
+)
+from app.binding.sampling import Sampling, Verify
+
+__all__ = [
+    "ABI",
+    "MAX_BLOCK",
+    "Costs",
+    "DeviceInfo",
+    "NativePair",
+    "NativeRound",
+    "PairInfo",
+    "Sampling",
+    "Verify",
+    "WidthReason",
+    "devices",
+    "library_path",
+    "preferred_gpu",
+]

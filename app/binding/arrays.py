@@ -1,0 +1,36 @@
+"""Python's numbers as C's, for a call."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import POINTER, c_float, c_int32
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.binding.sampling import Sampling, Verify
+from app.binding.structs import Sampling as RawSampling
+
+_VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1, Verify.GPU_SAMPLE: 2}
+
+
+def ints(values: Sequence[int]) -> Any:
+    return (c_int32 * len(values))(*values)
+
+
+def floats(array: NDArray[np.float32]) -> Any:
+    return array.ctypes.data_as(POINTER(c_float))
+
+
+def raw_sampling(verify: Verify, sampling: Sampling, seed: int) -> RawSampling:
+    return RawSampling(
+        size=ctypes.sizeof(RawSampling),
+        verify=_VERIFY[verify],
+        temperature=sampling.temperature,
+        top_k=sampling.top_k,
+        top_p=sampling.top_p,
+        min_p=sampling.min_p,
+        seed=seed,
+    )

@@ -1,0 +1,118 @@
+"""The shared library: where it lies, its ABI number, its functions.
+
+A library with another ABI number is refused, with its path.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from ctypes import POINTER, c_char_p, c_float, c_int32, c_void_p
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from app.binding.structs import (
+    Costs,
+    Device,
+    Error,
+    Info,
+    LoadOptions,
+    PromptOptions,
+    PromptResult,
+    RoundResult,
+    Sampling,
+)
+from app.errors import NativeLibraryError
+
+ABI: Final = 3
+
+
+def library_path() -> Path:
+    """Where the library lies: in the folder of the installed llama_cpp package.
+
+    Found without importing that package, which would load its own bindings.
+    Raises NativeLibraryError if it is not there.
+    """
+    name = {"win32": "slipstream.dll", "darwin": "libslipstream.dylib"}.get(
+        sys.platform, "libslipstream.so"
+    )
+    spec = importlib.util.find_spec("llama_cpp")
+    if spec is None or spec.origin is None:
+        raise NativeLibraryError(
+            "The native library is not installed.", remedy="Run `python3 dev.py setup`."
+        )
+    path = Path(spec.origin).parent / "lib" / name
+    if not path.is_file():
+        raise NativeLibraryError(
+            f"`{path}` is missing: this llama-cpp-python is not Slipstream's.",
+            remedy="Run `python3 dev.py setup`, which builds and installs the patched one.",
+        )
+    return path
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """The loaded library, its ABI checked. Raises NativeLibraryError."""
+    path = library_path()
+    try:
+        lib = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise NativeLibraryError(
+            f"`{path}` cannot be loaded: {error}.",
+            remedy="Install the system library that it names, or run `python3 dev.py setup`.",
+        ) from error
+    lib.slip_abi.restype = c_int32
+    found = lib.slip_abi()
+    if found != ABI:
+        raise NativeLibraryError(
+            f"`{path}` has ABI {found}; this version of Slipstream needs {ABI}.",
+            remedy="Run `python3 dev.py setup` to build the matching library.",
+        )
+    _declare(lib)
+    return lib
+
+
+def _declare(lib: ctypes.CDLL) -> None:
+    pair, tokens, error = c_void_p, POINTER(c_int32), POINTER(Error)
+    signatures: dict[str, tuple[Any, list[Any]]] = {
+        "slip_version": (c_char_p, []),
+        "slip_device_count": (c_int32, []),
+        "slip_device_get": (c_int32, [c_int32, POINTER(Device), error]),
+        "slip_load": (c_int32, [POINTER(LoadOptions), POINTER(pair), error]),
+        "slip_free": (None, [pair]),
+        "slip_get_info": (c_int32, [pair, POINTER(Info), error]),
+        "slip_chat_template": (c_char_p, [pair]),
+        "slip_tokenize": (c_int32, [pair, c_char_p, c_int32, tokens, c_int32]),
+        "slip_token_bytes": (c_int32, [pair, c_int32, c_int32, c_char_p, c_int32]),
+        "slip_is_end": (c_int32, [pair, c_int32]),
+        "slip_prompt": (c_int32, [pair, POINTER(PromptOptions), POINTER(PromptResult), error]),
+        "slip_round": (c_int32, [pair, c_int32, c_int32, POINTER(RoundResult), error]),
+        "slip_measure_costs": (c_int32, [pair, POINTER(Costs), error]),
+        "slip_set_costs": (c_int32, [pair, POINTER(Costs), error]),
+        "slip_round_given": (c_int32, [pair, tokens, c_int32, POINTER(RoundResult), error]),
+        "slip_position": (c_int32, [pair]),
+        "slip_reset": (None, [pair]),
+        "slip_cancel": (None, [pair, c_int32]),
+        "slip_eval": (c_int32, [pair, tokens, c_int32, c_int32, POINTER(c_float), error]),
+        "slip_last_logits": (c_int32, [pair, c_int32, POINTER(c_float), error]),
+        "slip_eval_draft": (
+            c_int32,
+            [pair, tokens, c_int32, c_int32, POINTER(c_float), POINTER(c_float), error],
+        ),
+        "slip_choose": (
+            c_int32,
+            [
+                c_char_p,
+                POINTER(Sampling),
+                POINTER(c_float),
+                *(c_int32, c_int32, c_int32),
+                tokens,
+                error,
+            ],
+        ),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments

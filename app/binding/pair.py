@@ -1,0 +1,227 @@
+"""One loaded pair, as the library sees it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_int32, c_void_p
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.binding.arrays import floats, ints, raw_sampling
+from app.binding.devices import described
+from app.binding.library import library
+from app.binding.records import Costs, NativeRound, PairInfo, WidthReason
+from app.binding.sampling import Sampling, Verify
+from app.binding.status import check
+from app.binding.structs import Costs as RawCosts
+from app.binding.structs import (
+    Error,
+    Info,
+    LoadOptions,
+    Progress,
+    PromptOptions,
+    PromptResult,
+    RoundResult,
+)
+from app.errors import OptionError, TemplateError
+
+_REASONS: Final = tuple(WidthReason)
+
+
+class NativePair:
+    """One loaded pair. One thread at a time; `cancel` alone may come from any.
+
+    Every method raises the error of `app.errors` that fits the native status, or
+    `JobCancelled`. What is loaded is freed by `close`.
+    """
+
+    def __init__(
+        self,
+        target: Path,
+        draft: Path | None = None,
+        *,
+        device: str | None = None,
+        draft_device: str | None = None,
+        n_ctx: int = 4096,
+        n_ubatch: int = 512,
+        threads: int | None = None,
+        progress: Callable[[float], bool] | None = None,
+    ) -> None:
+        """`device` None is the CPU; `draft_device` None: the drafter runs where the target
+        does. `threads` None: one a core.
+
+        `progress` gets fractions from 0 to 1; False from it cancels the load.
+        """
+        self._lib = library()
+        self.handle = c_void_p()
+        self.cancelled = False
+        callback = Progress(
+            (lambda fraction, _user: int(progress(fraction))) if progress else (lambda *_: 1)
+        )
+        options = LoadOptions(
+            size=ctypes.sizeof(LoadOptions),
+            target=os.fsencode(target),
+            draft=os.fsencode(draft) if draft else None,
+            device=device.encode() if device else None,
+            draft_device=draft_device.encode() if draft_device else None,
+            n_ctx=n_ctx,
+            n_ubatch=n_ubatch,
+            n_threads=threads or 0,
+            progress=callback,
+        )
+        error = Error()
+        check(self._lib.slip_load(byref(options), byref(self.handle), byref(error)), error)
+        try:
+            self.info = self._read_info()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Frees the pair; a second call does nothing."""
+        if self.handle:
+            self._lib.slip_free(self.handle)
+            self.handle = c_void_p()
+
+    def cancel(self, cancelled: bool) -> None:
+        """While True, what runs and what comes raises `JobCancelled` as soon as it can."""
+        self.cancelled = cancelled
+        self._lib.slip_cancel(self.handle, int(cancelled))
+
+    # --- text ---
+
+    def chat_template(self) -> str | None:
+        """The target's Jinja template. Raises TemplateError where it is no UTF-8."""
+        raw = self._lib.slip_chat_template(self.handle)
+        try:
+            return raw.decode("utf-8") if raw else None
+        except UnicodeDecodeError as error:
+            raise TemplateError(
+                f"The chat template (`tokenizer.chat_template`) is not UTF-8: {error.reason} "
+                f"at byte {error.start}.",
+                remedy="Convert the model again from an intact checkpoint.",
+            ) from error
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids; special tokens written in the text are recognised."""
+        raw = text.encode("utf-8")
+        capacity = len(raw) + 8  # a token has at least a byte
+        buffer = (c_int32 * capacity)()
+        n = self._lib.slip_tokenize(self.handle, raw, len(raw), buffer, capacity)
+        if not 0 <= n <= capacity:
+            raise OptionError("The text is too long to tokenise.", remedy="Shorten it.")
+        return list(buffer[:n])
+
+    def token_bytes(self, token: int, *, special: bool = False) -> bytes:
+        """Bytes of a token; none for a special one unless `special`."""
+        capacity = 64
+        while True:
+            buffer = ctypes.create_string_buffer(capacity)
+            n = self._lib.slip_token_bytes(self.handle, token, int(special), buffer, capacity)
+            if n >= 0:
+                return buffer.raw[:n]
+            capacity = -n
+
+    def is_end(self, token: int) -> bool:
+        return bool(self._lib.slip_is_end(self.handle, token))
+
+    # --- decoding ---
+
+    @property
+    def position(self) -> int:
+        """Tokens the target holds, the anchor not counted."""
+        return int(self._lib.slip_position(self.handle))
+
+    def reset(self) -> None:
+        self._lib.slip_reset(self.handle)
+
+    def prompt(
+        self,
+        tokens: Sequence[int],
+        *,
+        keep: int = 0,
+        drafting: bool = True,
+        verify: Verify = Verify.GREEDY,
+        sampling: Sampling | None = None,
+        seed: int = 0,
+    ) -> tuple[int, int]:
+        """Reads a prompt; returns (first token of the answer, tokens reused)."""
+        options = PromptOptions(
+            size=ctypes.sizeof(PromptOptions),
+            tokens=ints(tokens),
+            n_tokens=len(tokens),
+            n_keep=keep,
+            drafting=int(drafting),
+            sampling=raw_sampling(verify, sampling or Sampling(), seed),
+        )
+        result, error = PromptResult(size=ctypes.sizeof(PromptResult)), Error()
+        status = self._lib.slip_prompt(self.handle, byref(options), byref(result), byref(error))
+        check(status, error)
+        return result.token, result.n_reused
+
+    def round(self, n_draft: int, *, governed: bool = False) -> NativeRound:
+        """One round with at most `n_draft` drafted tokens; 0 is a plain step.
+
+        `governed`: as many of them as pay, once costs are set.
+        """
+        return self._round(
+            lambda *out: self._lib.slip_round(self.handle, n_draft, int(governed), *out)
+        )
+
+    def round_given(self, draft: Sequence[int]) -> NativeRound:
+        """One round that verifies `draft` instead of the drafter's proposal."""
+        given = ints(draft)
+        return self._round(
+            lambda *out: self._lib.slip_round_given(self.handle, given, len(draft), *out)
+        )
+
+    def last_logits(self, row: int = 0) -> NDArray[np.float32]:
+        """Logits [n_vocab], float32, of an output row of the target's last pass."""
+        logits = np.empty(self.info.n_vocab, dtype=np.float32)
+        error = Error()
+        check(self._lib.slip_last_logits(self.handle, row, floats(logits), byref(error)), error)
+        return logits
+
+    def measure_costs(self) -> Costs:
+        """What rounds cost here; takes up to two seconds and forgets all tokens."""
+        costs, error = RawCosts(size=ctypes.sizeof(RawCosts)), Error()
+        check(self._lib.slip_measure_costs(self.handle, byref(costs), byref(error)), error)
+        return Costs(costs.plain, costs.draft, costs.draft_one, tuple(costs.verify))
+
+    def set_costs(self, costs: Costs) -> None:
+        raw = RawCosts(ctypes.sizeof(RawCosts), costs.plain, costs.draft, costs.draft_one)
+        raw.verify[: len(costs.verify)] = costs.verify
+        error = Error()
+        check(self._lib.slip_set_costs(self.handle, byref(raw), byref(error)), error)
+
+    def _round(self, call: Callable[..., int]) -> NativeRound:
+        result, error = RoundResult(size=ctypes.sizeof(RoundResult)), Error()
+        check(call(byref(result), byref(error)), error)
+        return NativeRound(
+            reason=_REASONS[result.reason],
+            drafted=tuple(result.drafted[: result.n_drafted]),
+            emitted=tuple(result.emitted[: result.n_accepted + 1]),
+            syncs=result.n_syncs,
+            graphs_run=result.n_graphs_run,
+            graphs_rebuilt=result.n_graphs_rebuilt,
+            bytes_to_host=result.bytes_to_host,
+            draft_us=result.draft_us if result.draft_us >= 0 else None,
+            verify_us=result.verify_us,
+        )
+
+    def _read_info(self) -> PairInfo:
+        raw, error = Info(size=ctypes.sizeof(Info)), Error()
+        check(self._lib.slip_get_info(self.handle, byref(raw), byref(error)), error)
+        apart = ("name", "quantisation", "device", "draft_device")
+        return PairInfo(
+            name=raw.name.decode("utf-8", "replace"),
+            quantisation=raw.quantisation.decode(),
+            device=described(raw.device),
+            draft_device=described(raw.draft_device),
+            **{f: getattr(raw, f) for f in PairInfo.__dataclass_fields__ if f not in apart},
+        )

@@ -1,0 +1,88 @@
+"""What the library tells: of a device, a pair, a round, of what rounds cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+MAX_BLOCK: Final = 64
+
+
+class WidthReason(StrEnum):
+    """Why a round verified as many tokens as it did; the order is the header's."""
+
+    FIXED = "fixed"  # asked for
+    WHOLE = "whole"  # the whole block pays
+    PAYS = "pays"  # this width gives most tokens a second
+    PLAIN = "plain"  # no width pays, or none may be risked yet
+    PROBE = "probe"  # none pays; a try whether that has changed
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device that ggml knows. `usable` False comes with the `reason`.
+
+    Memory in bytes, 0 where the device does not say.
+    """
+
+    name: str  # as ggml calls it: CPU, CUDA0, Vulkan0
+    description: str
+    kind: str  # "cpu" or "gpu"
+    memory_total: int
+    memory_free: int
+    usable: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PairInfo:
+    """`slip_info` of the header. Sizes in bytes, lengths in tokens."""
+
+    name: str
+    quantisation: str
+    target_bytes: int
+    draft_bytes: int
+    n_ctx: int
+    n_ubatch: int
+    n_vocab: int
+    n_embd: int
+    n_embd_draft: int
+    n_layers: int
+    n_layers_device: int
+    n_taps: int
+    block: int
+    device: DeviceInfo
+    draft_device: DeviceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """`slip_costs` of the header: what passes take, in milliseconds.
+
+    `draft` is a draft of the whole block, `draft_one` one with the head for a single token,
+    `verify[w]` a verify of w tokens; 0 where it was not measured.
+    """
+
+    plain: float
+    draft: float
+    draft_one: float
+    verify: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRound:
+    """`slip_round_result` of the header. Times in microseconds.
+
+    `draft_us` None: not told apart, `verify_us` is the time of draft and verify.
+    """
+
+    reason: WidthReason
+    drafted: tuple[int, ...]
+    emitted: tuple[int, ...]
+    syncs: int
+    graphs_run: int
+    graphs_rebuilt: int
+    bytes_to_host: int
+    draft_us: int | None
+    verify_us: int

@@ -1,0 +1,159 @@
+"""The making of one answer: prefill, rounds, stop rules, counters.
+
+A generator of events, so that the caller decides when the next round runs.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.binding import NativePair, NativeRound
+from app.engine.messages import (
+    Answer,
+    Decoded,
+    Event,
+    Finished,
+    FinishReason,
+    LoadedModel,
+    Prefilled,
+)
+from app.engine.params import AskParams
+from app.engine.stats import RoundRecord, RoundTally
+from app.engine.text import AnswerText, Piece
+from app.errors import ContextFullError
+from app.jobs import JobCancelled
+
+
+@dataclass(slots=True)
+class Answering:
+    """One answer of `native` to the tokens `prompt`, decoded into `text`."""
+
+    native: NativePair
+    model: LoadedModel
+    request: int
+    prompt: list[int]
+    params: AskParams
+    text: AnswerText
+    plain_tokens_per_s: float | None
+    _ids: list[int] = field(default_factory=list)
+    _tally: RoundTally = field(default_factory=RoundTally)
+    _reason: FinishReason | None = None
+    _reused: int = 0
+    _prefill_ms: float = 0.0
+    _seed: int = 0
+
+    def __post_init__(self) -> None:
+        seed = self.params.sampling.seed
+        self._seed = secrets.randbits(64) if seed is None else seed
+
+    def events(self, keep: int) -> Iterator[Event]:
+        """The state is kept behind `keep` tokens of the prompt, for the next turn."""
+        try:
+            if self.params.max_tokens == 0:
+                self._reason = FinishReason.LENGTH
+            else:
+                yield from self._prefill(keep)
+            while self._reason is None:
+                yield self._round()
+        except JobCancelled:
+            self._reason = FinishReason.CANCELLED
+        tail = self.text.finish()
+        if tail.text or tail.reasoning:
+            yield Decoded(self.request, tail.text, tail.reasoning, None)
+        yield Finished(self.request, self._answer())
+
+    def _prefill(self, keep: int) -> Iterator[Event]:
+        params = self.params
+        start = time.perf_counter()
+        first, self._reused = self.native.prompt(
+            self.prompt,
+            keep=keep,
+            drafting=self._drafting,
+            verify=params.verify,
+            sampling=params.sampling,
+            seed=self._seed,
+        )
+        self._prefill_ms = (time.perf_counter() - start) * 1000
+        yield Prefilled(self.request, len(self.prompt), self._reused, self._prefill_ms)
+        piece, _ = self._take((first,))
+        yield Decoded(self.request, piece.text, piece.reasoning, None)
+
+    def _round(self) -> Event:
+        room = self.params.max_tokens - len(self._ids)  # tokens this round may still give
+        width = self.params.block or self.model.block
+        n_draft = max(0, min(width, room) - 1) if self._drafting else 0
+        start = time.perf_counter()
+        try:
+            native = self.native.round(n_draft, governed=self.params.block is None)
+        except ContextFullError:
+            self._reason = FinishReason.CONTEXT
+            return Decoded(self.request, "", "", None)
+        piece, used = self._take(native.emitted)
+        record = self._record(native, used, time.perf_counter() - start)
+        self._tally.add(record)
+        return Decoded(self.request, piece.text, piece.reasoning, record)
+
+    def _take(self, tokens: Sequence[int]) -> tuple[Piece, int]:
+        """Adds tokens up to one that ends the answer; returns their text and number."""
+        text = reasoning = ""
+        used = 0
+        for token in tokens:
+            used += 1
+            self._ids.append(token)
+            if self.native.is_end(token) or token in self.params.stop_tokens:
+                self._reason = FinishReason.STOP
+                break
+            piece = self.text.feed(token)
+            text, reasoning = text + piece.text, reasoning + piece.reasoning
+            if piece.stopped:
+                self._reason = FinishReason.STOP
+                break
+            if len(self._ids) == self.params.max_tokens:
+                self._reason = FinishReason.LENGTH
+                break
+        return Piece(text, reasoning), used
+
+    def _record(self, native: NativeRound, used: int, seconds: float) -> RoundRecord:
+        draft_ms = None if native.draft_us is None else native.draft_us / 1000
+        verify_ms = native.verify_us / 1000
+        return RoundRecord(
+            drafted=tuple(self._shown(t) for t in native.drafted),
+            accepted=used - 1,
+            emitted=tuple(self._shown(t) for t in native.emitted[:used]),
+            token_ids=native.emitted[:used],
+            draft_ms=draft_ms,
+            verify_ms=verify_ms,
+            host_ms=max(0.0, seconds * 1000 - (draft_ms or 0.0) - verify_ms),
+            reason=native.reason,
+            syncs=native.syncs,
+            graphs_run=native.graphs_run,
+            graphs_rebuilt=native.graphs_rebuilt,
+            bytes_to_host=native.bytes_to_host,
+        )
+
+    def _shown(self, token: int) -> str:
+        """A token's text for a tooltip; parts of characters come as U+FFFD."""
+        return self.native.token_bytes(token, special=True).decode("utf-8", "replace")
+
+    @property
+    def _drafting(self) -> bool:
+        return self.params.draft and self.model.has_draft
+
+    def _answer(self) -> Answer:
+        return Answer(
+            text=self.text.text,
+            reasoning=self.text.reasoning,
+            token_ids=tuple(self._ids),
+            finish_reason=self._reason or FinishReason.STOP,
+            prompt_tokens=len(self.prompt),
+            reused=self._reused,
+            prefill_ms=self._prefill_ms,
+            totals=self._tally.totals,
+            plain_tokens_per_s=self.plain_tokens_per_s,
+            backend=self.model.backend,
+            device=self.model.device.description,
+            seed=self._seed,
+        )

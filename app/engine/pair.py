@@ -1,0 +1,195 @@
+"""One loaded pair: the model, its template, what was measured of it. No thread of its own."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from app import paths
+from app.binding import DeviceInfo, NativePair, devices, preferred_gpu
+from app.conversation import ChatMessage
+from app.engine import costs
+from app.engine.answering import Answering
+from app.engine.control import control
+from app.engine.messages import Control, Event, LoadedModel
+from app.engine.params import AskParams, Backend, LoadParams
+from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate, begins_thinking
+from app.engine.text import AnswerText
+from app.errors import DeviceError
+
+_PROBE_TEXT: Final = "The quick brown fox jumps over the lazy dog. "
+_PROBE_STEPS: Final = (4, 48)  # at least, at most
+_PROBE_SECONDS: Final = 0.5
+_SAME_SPEED: Final = 1.5  # factor up to which costs measured earlier still hold
+
+Progress = Callable[[float], bool]  # 0 to 1; False stops
+
+
+class LoadedPair:
+    """A loaded pair. Methods raise the errors of `app.errors`, or `JobCancelled`."""
+
+    def __init__(self, params: LoadParams, progress: Progress | None = None) -> None:
+        self.native, fallback = _load(params, progress)
+        try:
+            self.model = _described(self.native, params, fallback)
+            self._params = params
+            self._template = ChatTemplate(self.native.chat_template(), params.target.name)
+            self._think_open = self._marker(THINK_OPEN)
+            self._think_close = self._marker(THINK_CLOSE)
+        except BaseException:
+            self.native.close()
+            raise
+        self.plain_tokens_per_s: float | None = None
+
+    def close(self) -> None:
+        self.native.close()
+
+    def cancel(self, cancelled: bool) -> None:
+        """While True, whatever runs here raises `JobCancelled`. Any thread may call."""
+        self.native.cancel(cancelled)
+
+    # --- answers ---
+
+    def answer(
+        self, request: int, chat: Sequence[ChatMessage], params: AskParams
+    ) -> Iterator[Event]:
+        """Events of one answer, the last of them `Finished`."""
+        prompt = self._template.render(chat, think=params.think)
+        tokens = self.native.tokenize(prompt)
+        # The next turn renders this one without the opening of the answer: its reasoning
+        # is dropped from the history. The state is kept at the last point both share.
+        kept = self.native.tokenize(self._template.render(chat, think=params.think, answer=False))
+        text = AnswerText(
+            self.native.token_bytes,
+            self._think_open,
+            self._think_close,
+            begins_thinking(prompt),
+            params.stop,
+        )
+        answering = Answering(
+            self.native, self.model, request, tokens, params, text, self.plain_tokens_per_s
+        )
+        yield from answering.events(_common_length(tokens, kept))
+
+    def prompt_tokens(self, chat: Sequence[ChatMessage], think: bool) -> list[int]:
+        return self.native.tokenize(self._template.render(chat, think=think))
+
+    def control(
+        self, chat: Sequence[ChatMessage], params: AskParams, plain: Sequence[int], at: int
+    ) -> Control:
+        """See `app.engine.control`."""
+        rows = params.block or self.model.block
+        return control(self.native, self.prompt_tokens(chat, params.think), plain, at, rows)
+
+    # --- measuring ---
+
+    def measure_plain(self) -> float:
+        """Rate of plain decoding here, tokens/s: median step of a short run."""
+        self.native.prompt(self.native.tokenize(_PROBE_TEXT), drafting=False)
+        steps: list[float] = []
+        least, most = _PROBE_STEPS
+        start = time.perf_counter()
+        while len(steps) < most and (
+            len(steps) < least or time.perf_counter() - start < _PROBE_SECONDS
+        ):
+            before = time.perf_counter()
+            self.native.round(0)
+            steps.append(time.perf_counter() - before)
+        self.native.reset()
+        self.plain_tokens_per_s = 1.0 / (statistics.median(steps) or 1.0)
+        return self.plain_tokens_per_s
+
+    def measure_costs(self) -> None:
+        """Tells the governor what rounds cost here, from an earlier run or measured now.
+
+        Until then every round verifies the whole block. An earlier run counts only while plain
+        decoding is as fast as it was then: one of the two met a busy machine otherwise.
+        """
+        if not self.model.has_draft:
+            return
+        file = paths.cache() / "costs.json"
+        name = costs.key(self._params, self.model.device.description)
+        known = costs.load(file, name)
+        plain_ms = 1000.0 / (self.plain_tokens_per_s or self.measure_plain())
+        if known is None or not 1 / _SAME_SPEED < known.plain / plain_ms < _SAME_SPEED:
+            known = self.native.measure_costs()
+            costs.save(file, name, known)
+        self.native.set_costs(known)
+
+    def _marker(self, text: str) -> int | None:
+        ids = self.native.tokenize(text)
+        return ids[0] if len(ids) == 1 else None
+
+
+def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[DeviceInfo, str]:
+    """The device for `backend`, and why it is not a GPU if AUTO wanted one.
+
+    Raises DeviceError if a GPU is asked for and none can be used.
+    """
+    cpu = known[0]
+    if backend is Backend.CPU:
+        return cpu, ""
+    gpu = preferred_gpu(known)
+    if gpu is not None and gpu.usable:
+        return gpu, ""
+    reason = gpu.reason if gpu else ""
+    if backend is Backend.GPU:
+        raise DeviceError(f"No GPU can be used: {reason}", remedy="Choose the CPU.")
+    return cpu, reason
+
+
+def _load(params: LoadParams, progress: Progress | None) -> tuple[NativePair, str]:
+    """The pair on the device that was asked for, or on the CPU with the reason."""
+    known = devices()
+    device, fallback = choose_device(params.backend, known)
+    draft_device = None
+    if params.draft and params.draft_backend:
+        draft_device = choose_device(params.draft_backend, known)[0].name
+
+    def load(device: DeviceInfo, draft_device: str | None) -> NativePair:
+        return NativePair(
+            params.target,
+            params.draft,
+            device=device.name if device.kind == "gpu" else None,
+            draft_device=draft_device,
+            n_ctx=params.n_ctx,
+            n_ubatch=params.n_ubatch,
+            threads=params.threads,
+            progress=progress,
+        )
+
+    try:
+        return load(device, draft_device), fallback
+    except DeviceError as error:
+        if params.backend is not Backend.AUTO or device.kind == "cpu":
+            raise
+        # A GPU that is too small is no reason not to answer; say what happened.
+        return load(known[0], None), error.message
+
+
+def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedModel:
+    info = native.info
+    return LoadedModel(
+        name=info.name or params.target.stem,
+        target_bytes=info.target_bytes,
+        draft_bytes=info.draft_bytes,
+        quantisation=info.quantisation,
+        backend=info.device.kind,
+        device=info.device,
+        layers=info.n_layers,
+        layers_on_device=info.n_layers_device,
+        n_ctx=info.n_ctx,
+        n_vocab=info.n_vocab,
+        block=info.block,
+        draft_device=info.draft_device if info.draft_device.name != info.device.name else None,
+        fallback=fallback,
+    )
+
+
+def _common_length(a: Sequence[int], b: Sequence[int]) -> int:
+    for i, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return i
+    return min(len(a), len(b))
