@@ -26,11 +26,12 @@ class Verify(StrEnum):
 class Sampling:
     """The distribution to draw from, applied in this order.
 
-    `top_k` keeps the k most likely tokens (0: all), `top_p` the smallest set
-    whose probability reaches p (1: all), `min_p` those at least `min_p` times
-    as likely as the best (0: all), each on the untempered distribution; what is
-    left is then drawn from at `temperature` (0 is greedy). `seed` None takes a
-    fresh seed for every answer. Raises OptionError for what is out of range.
+    `top_k` keeps the k most likely tokens (0: all; of equals at the edge none),
+    `top_p` the smallest set whose probability reaches p (1: all), `min_p` those
+    at least `min_p` times as likely as the best (0: all), each on the untempered
+    distribution; what is left is then drawn from at `temperature` (0 is greedy).
+    `seed` None takes a fresh seed for every answer. Raises OptionError for what is
+    out of range.
     """
 
     temperature: float = 0.7

@@ -12,8 +12,18 @@
  *   - Pointers may not be NULL unless the text says so. Strings are UTF-8, ended by 0.
  *   - A slip_pair belongs to one thread at a time. slip_cancel alone may be called
  *     from any thread at any time between slip_load and slip_free.
+ *   - Pairs do not know of each other, and two threads may use two of them, but for what
+ *     llama.cpp has once a process: its backends, and its log. The first call that needs
+ *     either (slip_load, slip_device_count, slip_device_get, slip_choose) starts the
+ *     backends and takes the log over with llama_log_set, for good: lines go nowhere, or
+ *     to stderr while the environment has SLIPSTREAM_NATIVE_LOG, and the last errors
+ *     become part of a message. If two pairs fail at the same time, either message may
+ *     tell of both.
+ *   - Options and what they point to are copied: nothing of them is read after the call.
+ *     slip_load_options.progress is called during slip_load alone.
  *   - After SLIP_CANCELLED the pair is valid: it holds the tokens that
- *     slip_position counts, and the next slip_prompt continues from there.
+ *     slip_position counts, and the next slip_prompt continues from there. A cancelled
+ *     slip_prompt has no answer: slip_round is refused until the next one.
  *   - SLIP_ERROR_OPTION and SLIP_ERROR_CONTEXT refuse a call before it does anything: the
  *     pair is as it was. After any other failure it holds no tokens; it stays loaded and
  *     the next slip_prompt starts from nothing.
@@ -130,7 +140,7 @@ typedef struct slip_info {
 
 /* Loads a pair. On success *pair is owned by the caller, who gives it to slip_free. */
 SLIP_API slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip_error * error);
-SLIP_API void        slip_free(slip_pair * pair); /* NULL is allowed */
+SLIP_API void        slip_free(slip_pair * pair); /* NULL is allowed. Also after a device failed */
 SLIP_API slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error * error);
 
 /* The Jinja chat template of the target. NULL if it has none. Lives as long as the pair. */
@@ -167,7 +177,7 @@ typedef struct slip_sampling {
     uint32_t size;
     int32_t  verify;      /* slip_verify */
     float    temperature; /* 0 is greedy */
-    int32_t  top_k;       /* 0: all */
+    int32_t  top_k;       /* 0: all. Of equals at the edge none stays, but for the first of all */
     float    top_p;       /* 1: all */
     float    min_p;       /* 0: all */
     uint64_t seed;
@@ -233,8 +243,9 @@ typedef struct slip_costs {
     float    verify[SLIP_MAX_BLOCK + 1]; /* a verify of so many tokens; 0: not measured */
 } slip_costs;
 
-/* Measures them, in two seconds at most unless single passes take longer. Forgets all
- * tokens. SLIP_ERROR_OPTION without a drafter. */
+/* Measures them, in two seconds at most unless single passes take longer. A width that the
+ * context cannot hold is not measured. Forgets all tokens. SLIP_ERROR_OPTION without a drafter,
+ * SLIP_ERROR_CONTEXT if the context has not two tokens. */
 SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error);
 
 /* Gives the governor costs, as slip_measure_costs measured them now or before. */
@@ -247,7 +258,7 @@ SLIP_API slip_status slip_round_given(slip_pair * pair, const int32_t * draft, i
 /* Tokens that the target holds; the anchor is not among them. */
 SLIP_API int32_t slip_position(const slip_pair * pair);
 
-/* Forgets all tokens. */
+/* Forgets all tokens. If the device fails in that, the next call tells. */
 SLIP_API void slip_reset(slip_pair * pair);
 
 /* While set to 1, slip_prompt and slip_round return SLIP_CANCELLED as soon as they

@@ -39,10 +39,13 @@ template <typename F> slip_status guarded(slip_error * error, F && body) {
         return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
     } catch (const std::exception & exception) {
         return fail(error, SLIP_ERROR_INTERNAL, exception.what(), "");
+    } catch (...) {
+        return fail(error, SLIP_ERROR_INTERNAL, "Something failed that does not say what it is.", "");
     }
 }
 
-// What fails in the middle of a pass leaves the pair anywhere: it starts from nothing.
+// What fails in the middle of a pass leaves the pair anywhere: it starts from nothing. A device that failed may fail in
+// that as well; then the next call says so.
 template <typename F> slip_status decoding(slip_pair * pair, slip_error * error, F && body) {
     const slip_status status = guarded(error, body);
     if (status == SLIP_ERROR_DEVICE || status == SLIP_ERROR_MEMORY || status == SLIP_ERROR_INTERNAL) {
@@ -105,7 +108,7 @@ slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip
 }
 
 void slip_free(slip_pair * pair) {
-    delete pair;
+    guarded(nullptr, [&] { delete pair; });
 #if defined(__GLIBC__)
     malloc_trim(0); // or the allocator keeps what lies below its last block
 #endif
@@ -119,7 +122,9 @@ slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error *
 }
 
 const char * slip_chat_template(const slip_pair * pair) {
-    return pair->chat_template();
+    const char * found = nullptr;
+    guarded(nullptr, [&] { found = pair->chat_template(); });
+    return found;
 }
 
 int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity) {
@@ -131,8 +136,12 @@ int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length,
 }
 
 int32_t slip_token_bytes(const slip_pair * pair, int32_t token, int32_t special, char * bytes, int32_t capacity) {
-    const bool known = token >= 0 && token < llama_vocab_n_tokens(pair->vocab());
-    return known ? llama_token_to_piece(pair->vocab(), token, bytes, capacity, /*lstrip*/ 0, special != 0) : 0;
+    int32_t n = 0;
+    guarded(nullptr, [&] {
+        const bool known = token >= 0 && token < llama_vocab_n_tokens(pair->vocab());
+        n = known ? llama_token_to_piece(pair->vocab(), token, bytes, capacity, /*lstrip*/ 0, special != 0) : 0;
+    });
+    return n;
 }
 
 int32_t slip_is_end(const slip_pair * pair, int32_t token) {
@@ -182,7 +191,7 @@ int32_t slip_position(const slip_pair * pair) {
 }
 
 void slip_reset(slip_pair * pair) {
-    pair->reset();
+    guarded(nullptr, [&] { pair->reset(); });
 }
 
 void slip_cancel(slip_pair * pair, int32_t cancelled) {

@@ -15,6 +15,10 @@
 static void choose_on(ggml_backend_dev_t device, const slip_sampling & sampling, const float * logits, int32_t n_vocab, int32_t n_rows,
         int32_t first_position, int32_t * tokens) {
     ggml_backend_ptr backend(ggml_backend_dev_init(device, nullptr));
+    if (!backend) {
+        throw slip_failure(SLIP_ERROR_DEVICE, std::string("`") + ggml_backend_dev_name(device) + "` cannot be used.",
+            "Sample on the host.");
+    }
     constexpr int32_t n_nodes = 128;
     ggml_context_ptr ctx(ggml_init({ ggml_tensor_overhead() * n_nodes + ggml_graph_overhead(), nullptr, true }));
     ggml_gallocr_ptr memory(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend.get())));

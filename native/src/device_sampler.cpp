@@ -19,6 +19,11 @@ ggml_tensor * as_index(ggml_context * ctx, ggml_tensor * number) {
     return ggml_cast(ctx, number, GGML_TYPE_I32);
 }
 
+// Index of the largest entry of each column [n, rows], of equals the first -> I32 [1, rows].
+ggml_tensor * first_of_largest(ggml_context * ctx, ggml_tensor * x) {
+    return ggml_reshape_2d(ctx, ggml_argmax(ctx, x), 1, x->ne[1]);
+}
+
 // Last entry of each column [n, rows] -> [1, rows].
 ggml_tensor * last(ggml_context * ctx, ggml_tensor * x) {
     return ggml_cont(ctx, ggml_view_2d(ctx, x, 1, x->ne[1], x->nb[1], (x->ne[0] - 1) * x->nb[0]));
@@ -42,13 +47,20 @@ ggml_tensor * build(const void * user, ggml_context * ctx, ggml_tensor * logits,
     ggml_set_input(u);
     *input = u;
 
-    ggml_tensor * best = pick(ctx, logits, ggml_reshape_2d(ctx, ggml_argmax(ctx, logits), 1, n_rows));
+    ggml_tensor * best_id = first_of_largest(ctx, logits);
+    ggml_tensor * best    = pick(ctx, logits, best_id);
 
     ggml_tensor * ids = nullptr; // of the candidates, ascending; all of the vocabulary without top_k
+    ggml_tensor * any = nullptr; // [1, rows] 1 if top_k leaves any
     if (options.top_k > 0 && options.top_k < logits->ne[0]) {
-        ids = ggml_top_k(ctx, logits, options.top_k);
+        // What is likelier than the one behind the k likeliest: which of equals a device brings does not count.
+        ids = ggml_top_k(ctx, logits, options.top_k + 1);
         ids = pick(ctx, ids, ggml_argsort(ctx, ggml_cast(ctx, ids, GGML_TYPE_F32), GGML_SORT_ORDER_ASC));
         logits = pick(ctx, logits, ids);
+        ggml_tensor * behind = pick(ctx, logits, first_of_largest(ctx, ggml_neg(ctx, logits)));
+        ggml_tensor * kept   = ggml_step(ctx, ggml_sub(ctx, logits, behind));
+        logits = ggml_add(ctx, logits, ggml_scale_bias(ctx, kept, 1e30f, -1e30f));
+        any    = ggml_step(ctx, ggml_sub(ctx, best, behind));
     }
 
     ggml_tensor * least = nullptr; // logit below which a candidate falls away
@@ -68,11 +80,19 @@ ggml_tensor * build(const void * user, ggml_context * ctx, ggml_tensor * logits,
         weights = ggml_sub(ctx, weights, ggml_mul(ctx, weights, fallen));
     }
 
-    ggml_tensor * sums   = ggml_cumsum(ctx, weights);
-    ggml_tensor * target = ggml_mul(ctx, last(ctx, sums), u);
-    ggml_tensor * below  = ggml_step(ctx, ggml_neg(ctx, ggml_sub(ctx, sums, target))); // sums < target
-    ggml_tensor * chosen = as_index(ctx, ggml_sum_rows(ctx, below));
-    return ggml_reshape_1d(ctx, ids ? pick(ctx, ids, chosen) : chosen, n_rows);
+    // The first whose sum reaches a share of the whole and that weighs anything: a device adds up in parallel, and its
+    // sums need not grow from one to the next. Should none reach it, the heaviest.
+    ggml_tensor * sums    = ggml_cumsum(ctx, weights);
+    ggml_tensor * missed  = ggml_step(ctx, ggml_neg(ctx, ggml_sub(ctx, sums, ggml_mul(ctx, last(ctx, sums), u))));
+    ggml_tensor * reached = ggml_mul(ctx, ggml_step(ctx, weights), ggml_scale_bias(ctx, missed, -1, 1));
+    ggml_tensor * chosen  = first_of_largest(ctx, ggml_add(ctx, reached, ggml_scale(ctx, weights, 0x1p-30f)));
+    if (ids) {
+        // Where all candidates are equals there is none: then the first of the likeliest.
+        ggml_tensor * first = ggml_cast(ctx, best_id, GGML_TYPE_F32);
+        ggml_tensor * other = ggml_cast(ctx, pick(ctx, ids, chosen), GGML_TYPE_F32);
+        chosen = as_index(ctx, ggml_add(ctx, first, ggml_mul(ctx, ggml_sub(ctx, other, first), any)));
+    }
+    return ggml_reshape_1d(ctx, chosen, n_rows);
 }
 
 void set_input(const void * user, ggml_tensor * input, const llama_pos * pos, int32_t n_rows) {

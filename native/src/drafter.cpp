@@ -110,9 +110,13 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     take_counts();
 }
 
-// Features of the last round may still be on their way into memory that goes now.
+// Features of the last round may still be on their way into memory that goes now. A device that is lost throws
+// instead of waiting, and nothing is on its way any more.
 slip_drafter::~slip_drafter() {
-    ggml_backend_synchronize(backend_);
+    try {
+        ggml_backend_synchronize(backend_);
+    } catch (...) {
+    }
 }
 
 void slip_drafter::load_weights(const llama_model * draft, const llama_model * target) {

@@ -23,8 +23,12 @@ static int64_t whole_number(const void * data, int64_t index, gguf_type type) {
         case GGUF_TYPE_UINT64: return static_cast<int64_t>(static_cast<const uint64_t *>(data)[index]);
         case GGUF_TYPE_INT64:  return static_cast<const int64_t  *>(data)[index];
         case GGUF_TYPE_BOOL:   return static_cast<const int8_t   *>(data)[index] != 0;
-        default: throw std::invalid_argument("not a whole number");
+        default: return 0; // see is_whole
     }
+}
+
+static bool is_whole(gguf_type type) {
+    return type != GGUF_TYPE_FLOAT32 && type != GGUF_TYPE_FLOAT64 && type != GGUF_TYPE_STRING && type != GGUF_TYPE_ARRAY;
 }
 
 slip_gguf_file::slip_gguf_file(const std::string & path, const std::string & architecture) :
@@ -81,6 +85,15 @@ int64_t slip_gguf_file::require(const std::string & key) const {
     return id;
 }
 
+// ggml aborts the process where a value is asked for as another type than it has.
+void slip_gguf_file::require_type(const std::string & key, bool fits, const char * wanted) const {
+    if (!fits) {
+        const gguf_type type = gguf_get_kv_type(file_.get(), require(key));
+        throw slip_failure(SLIP_ERROR_FILE,
+            "`" + path_ + "` holds `" + key + "` as " + gguf_type_name(type) + "; it has to be " + wanted + ".", "Convert the model again.");
+    }
+}
+
 bool slip_gguf_file::has(const std::string & key) const {
     return gguf_find_key(file_.get(), key.c_str()) >= 0;
 }
@@ -92,11 +105,15 @@ float slip_gguf_file::real(const std::string & key) const {
 
 int64_t slip_gguf_file::number(const std::string & key) const {
     const int64_t id = require(key);
-    return whole_number(gguf_get_val_data(file_.get(), id), 0, gguf_get_kv_type(file_.get(), id));
+    const gguf_type type = gguf_get_kv_type(file_.get(), id);
+    require_type(key, is_whole(type), "a whole number");
+    return whole_number(gguf_get_val_data(file_.get(), id), 0, type);
 }
 
 std::vector<int64_t> slip_gguf_file::numbers(const std::string & key) const {
     const int64_t id = require(key);
+    require_type(key, gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_ARRAY && is_whole(gguf_get_arr_type(file_.get(), id)),
+        "an array of whole numbers");
     std::vector<int64_t> out(gguf_get_arr_n(file_.get(), id));
     for (size_t i = 0; i < out.size(); ++i) {
         out[i] = whole_number(gguf_get_arr_data(file_.get(), id), i, gguf_get_arr_type(file_.get(), id));
@@ -142,7 +159,10 @@ void slip_gguf_file::read(const std::string & name, ggml_tensor * into) const {
 }
 
 int64_t slip_gguf_file::n_tokens() const {
-    return gguf_get_arr_n(file_.get(), require(k_tokens));
+    const int64_t id = require(k_tokens);
+    require_type(k_tokens, gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_ARRAY && gguf_get_arr_type(file_.get(), id) == GGUF_TYPE_STRING,
+        "an array of texts");
+    return gguf_get_arr_n(file_.get(), id);
 }
 
 bool slip_gguf_file::same_tokens(const slip_gguf_file & other) const {

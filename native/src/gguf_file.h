@@ -21,7 +21,8 @@ public:
     bool has(const std::string & key) const;
     bool has_tensor(const std::string & name) const;
 
-    // Whole number, or truth as 0 and 1, under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing.
+    // Whole number, or truth as 0 and 1, under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing or of
+    // another type.
     int64_t number(const std::string & key) const;
 
     // Number under `key` as it is; throws like number().
@@ -42,13 +43,14 @@ public:
     // Reads a tensor's data into one of the same shape and type; throws like dimension().
     void read(const std::string & name, ggml_tensor * into) const;
 
-    // Whether both files hold the same token list.
+    // Whether both files hold the same token list; throws like number().
     bool same_tokens(const slip_gguf_file & other) const;
 
-    int64_t n_tokens() const;
+    int64_t n_tokens() const; // throws like number()
 
 private:
     int64_t require(const std::string & key) const;
+    void    require_type(const std::string & key, bool fits, const char * wanted) const;
 
     std::string path_;
     std::unique_ptr<ggml_context, void (*)(ggml_context *)> tensors_;

@@ -13,6 +13,20 @@
 
 namespace {
 
+constexpr int64_t k_max_layers = 512; // of llama.cpp
+
+// What llama.cpp takes for granted: it would end the process instead of the load.
+void check_sizes(const slip_gguf_file & file, const std::string & architecture) {
+    const std::string key = architecture + ".block_count";
+    const int64_t n_layers = file.number(key);
+    if (n_layers < 1 || n_layers > k_max_layers || file.n_tokens() < 1) {
+        throw slip_failure(SLIP_ERROR_FILE,
+            "`" + file.path() + "` holds " + std::to_string(file.n_tokens()) + " tokens and `" + key + "` = " + std::to_string(n_layers) +
+                "; there have to be some tokens, and 1 to " + std::to_string(k_max_layers) + " layers.",
+            "Convert the model again.");
+    }
+}
+
 // A drafter that does not belong to its target must not get as far as decoding: it would
 // read layers that are not there, or draft from another vocabulary.
 void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
@@ -133,9 +147,11 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     out.n_ctx        = options.n_ctx;
 
     const slip_gguf_file target_file(options.target, "qwen35");
+    check_sizes(target_file, "qwen35");
     std::unique_ptr<slip_gguf_file> draft_file;
     if (options.draft) {
         draft_file = std::make_unique<slip_gguf_file>(options.draft, "dflash");
+        check_sizes(*draft_file, "dflash");
         check_pair(target_file, *draft_file);
         out.shape = slip_drafter_shape::read(*draft_file);
     }
@@ -148,7 +164,8 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
 
     const int32_t cores   = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
     const int32_t threads = options.n_threads > 0 ? options.n_threads : cores;
-    const int32_t verify  = std::max(1, std::min(out.shape.block, options.n_ubatch - 1)); // widest pass that is verified
+    // The widest pass that is verified: llama.cpp wants room for one token more in a micro-batch.
+    const int32_t verify  = std::max(1, std::min({ out.shape.block, options.n_ubatch - 1, options.n_ctx - 1 }));
 
     llama_context_params params = llama_context_default_params();
     params.n_ctx               = static_cast<uint32_t>(options.n_ctx);

@@ -219,10 +219,13 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
     if (std::any_of(options.tokens, options.tokens + options.n_tokens, [&](int32_t t) { return t < 0 || t >= n_vocab; })) {
         throw slip_failure(SLIP_ERROR_OPTION, "The prompt has a token that is not in the vocabulary.");
     }
-    sampler_ = slip_sampler(options.sampling);
-    sampler_.install(models_.ctx_target.get());
+    const slip_sampler sampler(options.sampling);
     const bool drafting = options.drafting != 0;
     set_drafting(drafting);
+    // Nothing is refused from here on: the answer before this one is over, also if this one is cancelled.
+    anchor_  = LLAMA_TOKEN_NULL;
+    sampler_ = sampler;
+    sampler_.install(models_.ctx_target.get());
     governor_.begin_answer();
     throw_if_cancelled();
 
@@ -356,15 +359,33 @@ slip_costs slip_pair::measure_costs() {
     if (!models_.draft) {
         throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");
     }
+    if (models_.n_ctx < 2) {
+        throw slip_failure(SLIP_ERROR_CONTEXT, "A context of one token has no room for a step.", "Choose a larger context.");
+    }
     constexpr double k_limit_ms = 1700, k_long_ms = 150, k_short_ms = 20;
     const int64_t start = now_us();
     const auto passed = [](int64_t since) { return (now_us() - since) / 1e3; };
 
+    // A short context leaves what it can behind the prompt, up to a whole block.
+    const std::vector<llama_token> tokens(k_probe_tokens, 0);
+    slip_prompt_options options = {};
+    options.tokens         = tokens.data();
+    options.n_tokens       = std::clamp(models_.n_ctx - models_.shape.block, 1, k_probe_tokens);
+    options.drafting       = 1;
+    options.sampling.top_p = 1;
+    const auto begin = [&] {
+        reset();
+        prompt(options);
+    };
+
     // The best of some repetitions: whatever else the machine does only adds. The first of them build and warm up
-    // graphs, which is nothing to a long pass.
-    const auto timed = [&](auto && pass) {
+    // graphs, which is nothing to a long pass. They follow each other until one of `width` tokens would not fit whole.
+    const auto timed = [&](int32_t width, auto && pass) {
         double best = std::numeric_limits<double>::infinity();
         for (int32_t i = 0, warm = 1; i < warm + 5; ++i) {
+            if (position() + width > models_.n_ctx) {
+                begin();
+            }
             const int64_t before = now_us();
             pass();
             const double ms = passed(before);
@@ -378,31 +399,28 @@ slip_costs slip_pair::measure_costs() {
         }
         return static_cast<float>(best);
     };
-
-    const std::vector<llama_token> tokens(k_probe_tokens, 0);
-    slip_prompt_options options = {};
-    options.tokens         = tokens.data();
-    options.n_tokens       = std::min(k_probe_tokens, models_.n_ctx);
-    options.drafting       = 1;
-    options.sampling.top_p = 1;
-    reset();
-    prompt(options);
-
-    slip_costs out = {};
-    out.size  = sizeof(out);
-    out.plain = timed([&] { round(0, nullptr); });
+    const auto verify = [&](int32_t width) {
+        if (round(width - 1, tokens.data()).n_drafted != width - 1) {
+            throw slip_failure(SLIP_ERROR_INTERNAL, "A pass of " + std::to_string(width) + " tokens was cut short.");
+        }
+    };
     const auto draft = [&](int32_t n) {
         models_.drafter->draft(anchor_, n);
         ggml_backend_synchronize(models_.drafter->backend());
     };
-    out.draft     = timed([&] { draft(models_.shape.block - 1); });
-    out.draft_one = timed([&] { draft(1); });
+
+    begin();
+    slip_costs out = {};
+    out.size  = sizeof(out);
     const int32_t widest_verify = 1 + widest(models_.shape.block - 1);
+    out.plain     = timed(1, [&] { verify(1); });
+    out.draft     = timed(0, [&] { draft(models_.shape.block - 1); });
+    out.draft_one = timed(0, [&] { draft(1); });
     for (const int32_t w : { widest_verify, 8, 4, 2, 12 }) {
         const double guess = out.verify[widest_verify];
         const bool in_time = w == widest_verify || passed(start) + 2 * guess < k_limit_ms;
         if (w > 1 && w <= widest_verify && out.verify[w] == 0 && in_time) {
-            out.verify[w] = timed([&] { round(w - 1, tokens.data()); });
+            out.verify[w] = timed(w, [&] { verify(w); });
         }
     }
     reset();

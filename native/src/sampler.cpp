@@ -88,8 +88,15 @@ void slip_sampler::keep_top_k(const float * logits) {
         return;
     }
     const auto likelier = [logits](int32_t a, int32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; };
-    std::nth_element(kept_.begin(), kept_.begin() + (k - 1), kept_.end(), likelier);
+    // What is likelier than the one behind the k likeliest: of equals at the edge all or none.
+    std::nth_element(kept_.begin(), kept_.begin() + k, kept_.end(), likelier);
+    const float behind = logits[kept_[k]];
+    const int32_t best = *std::min_element(kept_.begin(), kept_.begin() + k, likelier);
     kept_.resize(k);
+    kept_.erase(std::remove_if(kept_.begin(), kept_.end(), [&](int32_t t) { return logits[t] == behind; }), kept_.end());
+    if (kept_.empty()) {
+        kept_.push_back(best);
+    }
 }
 
 void slip_sampler::keep_top_p(const float * logits) {

@@ -104,6 +104,57 @@ def test_a_drafter_that_does_not_fit(
     load(demo_files.target, demo_files.draft)  # and the next one works
 
 
+def rewritten(source: Path, to: Path, key: str, field: tuple[Any, gguf.GGUFValueType]) -> Path:
+    """A copy in which `key` holds another value of another type."""
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(to, "")
+    writer.kv_data[0].clear()
+    for name, old in reader.fields.items():
+        if name.startswith("GGUF."):
+            continue
+        kind, sub = old.types[0], old.types[-1] if len(old.types) > 1 else None
+        value, kind = (old.contents(), kind) if name != key else field
+        writer.add_key_value(name, value, kind, sub_type=sub if name != key else None)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return to
+
+
+TEXT, U32, ARRAY = gguf.GGUFValueType.STRING, gguf.GGUFValueType.UINT32, gguf.GGUFValueType.ARRAY
+
+
+@pytest.mark.parametrize(
+    ("which", "key", "field"),
+    [
+        ("draft", "dflash.target_layers", (1, U32)),
+        ("draft", "dflash.target_layers", (["1", "2"], ARRAY)),
+        ("draft", "dflash.block_size", ("16", TEXT)),
+        ("draft", "dflash.block_size", ([16, 16], ARRAY)),
+        ("draft", "dflash.block_count", (100_000, U32)),
+        ("draft", "tokenizer.ggml.mask_token_id", ("mask", TEXT)),
+        ("target", "qwen35.block_count", ([4, 4, 4, 4], ARRAY)),
+        ("target", "qwen35.block_count", (100_000, U32)),
+        ("target", "qwen35.embedding_length", ("64", TEXT)),
+        ("target", "tokenizer.ggml.tokens", ([1, 2, 3], ARRAY)),
+        ("target", "tokenizer.ggml.tokens", ("all", TEXT)),
+    ],
+    ids=str,
+)
+def test_a_value_of_another_type_is_an_error_and_no_end_of_the_process(
+    tmp_path: Path, demo_files: Pair, which: str, key: str, field: tuple[Any, gguf.GGUFValueType]
+) -> None:
+    assert demo_files.draft
+    files = {"target": demo_files.target, "draft": demo_files.draft}
+    files[which] = rewritten(files[which], tmp_path / "wrong.gguf", key, field)
+    refused(ModelFileError, files["target"], files["draft"], "wrong.gguf", key)
+    if which == "target":
+        refused(ModelFileError, files["target"], None, "wrong.gguf")
+
+
 def test_a_path_with_spaces_and_other_scripts(tmp_path: Path, demo_files: Pair) -> None:
     folder = tmp_path / "Загрузки" / "模型 😊 with spaces"
     folder.mkdir(parents=True)

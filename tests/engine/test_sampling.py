@@ -18,13 +18,16 @@ CRITICAL = (15.14, 18.42, 21.11, 23.51, 25.74, 27.86, 29.88)
 DEVICE = pytest.mark.parametrize("verify", [Verify.HOST_SAMPLE, Verify.GPU_SAMPLE])
 
 
-def expected(sampling: Sampling) -> NDArray[np.float64]:
+def expected(sampling: Sampling, of: NDArray[np.float32] = LOGITS) -> NDArray[np.float64]:
     """The distribution that `Sampling` promises, by its definition."""
-    logits = LOGITS.astype(np.float64)
+    logits = of.astype(np.float64)
     probability = np.exp(logits - logits.max())
     order = np.argsort(-logits, kind="stable")
-    if sampling.top_k:
-        order = order[: sampling.top_k]
+    if 0 < sampling.top_k < len(order):
+        behind = logits[
+            order[sampling.top_k]
+        ]  # of equals at the edge none, but for the first of all
+        order = order[logits[order] > behind] if logits[order[0]] > behind else order[:1]
     share = probability[order] / probability[order].sum()
     before = np.cumsum(share) - share
     order = order[before < sampling.top_p]
@@ -61,6 +64,32 @@ def test_frequencies_are_those_of_the_distribution(verify: Verify, sampling: Sam
     assert not counts[~possible].any()
     square = float(((counts - wanted)[possible] ** 2 / wanted[possible]).sum())
     assert square < CRITICAL[int(possible.sum()) - 2], counts
+
+
+@DEVICE
+@pytest.mark.parametrize("top_k", range(1, 8))
+def test_which_of_equals_stay_does_not_depend_on_their_places(verify: Verify, top_k: int) -> None:
+    """Two pairs of equals and a best alone: an edge between equals takes both away."""
+    logits = np.array([0.5, 2.0, 1.0, 0.5, -1.0, 1.0, 0.0], dtype=np.float32)
+    rng = np.random.default_rng(top_k)
+    places = rng.permuted(np.tile(np.arange(len(logits)), (2000, 1)), axis=1)
+    sampling = Sampling(temperature=3.0, top_k=top_k, top_p=1.0)
+    tokens = choose(logits[places], verify, sampling, seed=3)
+    drawn = places[np.arange(len(places)), tokens]
+    assert set(drawn) == set(np.flatnonzero(expected(sampling, logits)))
+
+
+@DEVICE
+@pytest.mark.parametrize("top_k", [1, 2, 5])
+def test_all_equals_give_the_first(verify: Verify, top_k: int) -> None:
+    rows = np.zeros((100, 6), dtype=np.float32)
+    rows[50:, :2] = -1
+    sampling = Sampling(temperature=1.0, top_k=top_k, top_p=0.9, min_p=0.1)
+    tokens = choose(rows, verify, sampling, seed=4)
+    if top_k < 4:
+        assert (tokens == [0] * 50 + [2] * 50).all()
+    else:
+        assert (tokens[:50] == 0).all()
 
 
 @DEVICE
