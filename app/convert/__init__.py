@@ -13,13 +13,13 @@ from app.convert.conversion import (
     convert_pair,
     convert_target,
 )
-from app.convert.watch import Progress
+from app.convert.watch import OnBytes
 from app.convert.weights import WeightType
 
 __all__ = [
     "Converted",
     "ConvertedPair",
-    "Progress",
+    "OnBytes",
     "WeightType",
     "convert_draft",
     "convert_pair",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.convert.document import Document
+from app.convert.json_file import JsonFile
 from app.convert.shard import StoredTensor, read_shard
 from app.errors import CheckpointError, UnsupportedModelError
 
@@ -20,7 +20,7 @@ class Checkpoint:
     """A folder whose shards are whole and agree with its index."""
 
     folder: Path
-    config: Document
+    config: JsonFile
     tensors: dict[str, StoredTensor]  # shard by shard, sorted by name within one
 
     @classmethod
@@ -30,13 +30,13 @@ class Checkpoint:
         return cls(folder, config, _locate_tensors(folder))
 
 
-def read_config(folder: Path, architectures: tuple[str, ...]) -> Document:
+def read_config(folder: Path, architectures: tuple[str, ...]) -> JsonFile:
     """``config.json`` of a model that is one of `architectures`."""
     if not folder.is_dir():
         raise CheckpointError(
             f"`{folder}` is not a folder.", remedy="Name the folder that holds `config.json`."
         )
-    config = Document.read(folder / "config.json")
+    config = JsonFile.read(folder / "config.json")
     found = config.items("architectures", str)
     if not any(name in architectures for name in found):
         raise UnsupportedModelError(
@@ -59,10 +59,10 @@ def _locate_tensors(folder: Path) -> dict[str, StoredTensor]:
                 f"`{folder}` has neither `{_SINGLE}` nor `{_INDEX}`.", remedy=_DOWNLOAD
             )
         return read_shard(folder / _SINGLE)
-    return _follow_index(Document.read(index), folder)
+    return _follow_index(JsonFile.read(index), folder)
 
 
-def _follow_index(index: Document, folder: Path) -> dict[str, StoredTensor]:
+def _follow_index(index: JsonFile, folder: Path) -> dict[str, StoredTensor]:
     weight_map = index.section("weight_map")
     for name, file in weight_map.items():
         if not isinstance(file, str) or Path(file).name != file:

@@ -22,7 +22,7 @@ from app.convert.qwen35 import Qwen35
 from app.convert.qwen35_tensors import expected_tensors, text_part
 from app.convert.tokenizer import FILE as TOKENIZER_FILE
 from app.convert.tokenizer import Tokenizer
-from app.convert.watch import Progress, Watch
+from app.convert.watch import OnBytes, Watch
 from app.convert.weights import WeightType
 from app.jobs import CancelToken
 
@@ -49,7 +49,7 @@ def convert_target(
     output: Path,
     weight_type: WeightType,
     *,
-    progress: Progress | None = None,
+    progress: OnBytes | None = None,
     cancelled: CancelToken | None = None,
 ) -> Converted:
     """Write the text part of the Qwen3.5 checkpoint in the folder `source` to `output`.
@@ -68,7 +68,7 @@ def convert_draft(
     output: Path,
     weight_type: WeightType,
     *,
-    progress: Progress | None = None,
+    progress: OnBytes | None = None,
     cancelled: CancelToken | None = None,
 ) -> Converted:
     """Write the DFlash drafter in `source` to `output`, with the tokenizer of its target.
@@ -87,7 +87,7 @@ def convert_pair(
     weight_type: WeightType,
     *,
     draft_type: WeightType | None = None,
-    progress: Progress | None = None,
+    progress: OnBytes | None = None,
     cancelled: CancelToken | None = None,
 ) -> ConvertedPair:
     """Write `target-<type>.gguf` and `draft-<type>.gguf` into `out_dir`.
@@ -154,7 +154,7 @@ def _passport(
 
 def _write(
     jobs: list[tuple[FilePlan, Path]],
-    progress: Progress | None,
+    progress: OnBytes | None,
     cancelled: CancelToken | None,
 ) -> list[Converted]:
     """Write all files under provisional names, then name them."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from gguf import GGUFWriter
 
-from app.convert.document import Document
+from app.convert.json_file import JsonFile
 from app.convert.outline import Expected
 from app.convert.qwen35 import Qwen35
 from app.convert.rope import rope_of
@@ -39,7 +39,7 @@ _OTHER_KINDS: Final = (  # settings of drafters for other targets, which change 
 class DFlash:
     """The settings that shape the drafter; sizes are counts of numbers."""
 
-    config: Document
+    config: JsonFile
     layers: int
     hidden: int
     intermediate: int
@@ -59,14 +59,14 @@ class DFlash:
     causal: bool | None
 
     @classmethod
-    def read(cls, config: Document) -> DFlash:
+    def read(cls, config: JsonFile) -> DFlash:
         """Raises `CheckpointError` for a missing or wrong setting."""
         config = config.over(config.section("dflash_config"))
         _refuse_other_kinds(config)
         layers = config.integer("num_hidden_layers")
         window, sliding = _sliding(config, layers)
         causal = config.values.get("is_causal", config.values.get("causal"))
-        told = config.values.get("num_target_layers") is not None
+        has_layers = config.values.get("num_target_layers") is not None
         return cls(
             config=config,
             layers=layers,
@@ -82,7 +82,7 @@ class DFlash:
             block=config.integer("block_size", minimum=2),
             mask_token=config.integer("mask_token_id", minimum=0),
             taps=_taps(config),
-            target_layers=config.integer("num_target_layers") if told else None,
+            target_layers=config.integer("num_target_layers") if has_layers else None,
             window=window,
             sliding=sliding,
             causal=None if causal is None else bool(causal),
@@ -167,14 +167,14 @@ class DFlash:
                 yield Expected(f"layers.{i}.{source}.weight", f"blk.{i}.{name}.weight", shape)
 
 
-def _taps(config: Document) -> tuple[int, ...]:
+def _taps(config: JsonFile) -> tuple[int, ...]:
     taps = tuple(config.items("target_layer_ids", int))
     if not taps or min(taps) < 0 or len(set(taps)) != len(taps):
         raise config.wrong("target_layer_ids", "a list of different layer numbers from 0 up")
     return taps
 
 
-def _sliding(config: Document, layers: int) -> tuple[int | None, tuple[bool, ...]]:
+def _sliding(config: JsonFile, layers: int) -> tuple[int | None, tuple[bool, ...]]:
     """The window, and which layers it binds; none at all if the window is switched off."""
     if not (config.values.get("use_sliding_window") and config.values.get("sliding_window")):
         return None, (False,) * layers
@@ -184,7 +184,7 @@ def _sliding(config: Document, layers: int) -> tuple[int | None, tuple[bool, ...
     return config.integer("sliding_window"), tuple(kind == _SLIDING for kind in types)
 
 
-def _refuse_other_kinds(config: Document) -> None:
+def _refuse_other_kinds(config: JsonFile) -> None:
     found = [key for key in _OTHER_KINDS if config.values.get(key)]
     found += [key for key in ("attention_bias",) if config.values.get(key)]
     found += [key for key in ("rope_is_neox_style",) if config.values.get(key) is False]

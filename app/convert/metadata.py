@@ -9,7 +9,7 @@ from typing import Any, Final
 import gguf
 from gguf import GGUFWriter
 
-from app.convert.document import Document, read_json
+from app.convert.json_file import JsonFile, read_json
 from app.convert.weights import WeightType
 from app.errors import CheckpointError
 
@@ -25,7 +25,7 @@ _SAMPLING: Final = {  # fields of gguf.Metadata, and their keys in generation_co
 
 
 def describe_model(
-    header: GGUFWriter, folder: Path, config: Document, parameters: int, weight_type: WeightType
+    header: GGUFWriter, folder: Path, config: JsonFile, parameters: int, weight_type: WeightType
 ) -> None:
     """Write all that the folder tells: model card, settings, and failing these its own name.
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from gguf import GGUFWriter
 
-from app.convert.document import Document
 from app.convert.heads import ValueHeads
+from app.convert.json_file import JsonFile
 from app.convert.rope import rope_of
 from app.errors import UnsupportedModelError
 
@@ -36,11 +36,11 @@ class Qwen35:
     context: int
     norm_epsilon: float
     full_interval: int
-    rope: Document
+    rope: JsonFile
     tied: bool
 
     @classmethod
-    def read(cls, config: Document) -> Qwen35:
+    def read(cls, config: JsonFile) -> Qwen35:
         """Raises `CheckpointError` for a missing or wrong setting."""
         tied = config.values.get("tie_word_embeddings")
         config = config.over(config.section("text_config"))
@@ -97,13 +97,13 @@ class Qwen35:
         header.add_array(f"{ARCH}.attention.recurrent_layers", recurrent)
 
 
-def _full_interval(config: Document) -> int:
+def _full_interval(config: JsonFile) -> int:
     if config.values.get("full_attention_interval") is None:
         return 4
     return config.integer("full_attention_interval")
 
 
-def _layer_types(config: Document, layers: int) -> tuple[str, ...]:
+def _layer_types(config: JsonFile, layers: int) -> tuple[str, ...]:
     if config.values.get("layer_types") is None:
         interval = _full_interval(config)
         return tuple(LINEAR if (i + 1) % interval else FULL for i in range(layers))
@@ -113,7 +113,7 @@ def _layer_types(config: Document, layers: int) -> tuple[str, ...]:
     return types
 
 
-def _linear_heads(config: Document) -> ValueHeads:
+def _linear_heads(config: JsonFile) -> ValueHeads:
     heads = ValueHeads(
         keys=config.integer("linear_num_key_heads"),
         values=config.integer("linear_num_value_heads"),

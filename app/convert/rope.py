@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.convert.document import Document
+from app.convert.json_file import JsonFile
 from app.errors import UnsupportedModelError
 
 
-def rope_of(config: Document) -> Document:
+def rope_of(config: JsonFile) -> JsonFile:
     """`rope_parameters`, or the older keys beside them. Raises for any scaling of positions."""
     rope = dict(config.section("rope_parameters") or config.section("rope_scaling"))
     for key in ("rope_theta", "partial_rotary_factor"):
@@ -18,4 +18,4 @@ def rope_of(config: Document) -> Document:
             f"`{config.path}` stretches positions by `{kind}`.",
             remedy="Use the model with its original `config.json`.",
         )
-    return Document(config.path, rope)
+    return JsonFile(config.path, rope)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gguf import GGUFWriter
 from gguf.constants import TokenType
 
-from app.convert.document import Document
+from app.convert.json_file import JsonFile
 from app.errors import CheckpointError
 
 # A role's key in GGUF. The order and the words are those of Hugging Face.
@@ -35,8 +35,8 @@ class SpecialTokens:
     def read(
         cls,
         data: dict[str, Any],
-        settings: Document,
-        config: Document,
+        settings: JsonFile,
+        config: JsonFile,
         vocab: dict[str, int],
         path: Path,
     ) -> SpecialTokens:
@@ -63,7 +63,7 @@ class SpecialTokens:
 
 
 def _added_tokens(
-    data: dict[str, Any], settings: Document, vocab: dict[str, int], path: Path
+    data: dict[str, Any], settings: JsonFile, vocab: dict[str, int], path: Path
 ) -> dict[int, dict[str, Any]]:
     """The entries by id, refused unless the tokenizer library would give them these ids."""
     entries: dict[int, dict[str, Any]] = {}
@@ -89,7 +89,7 @@ def _added_tokens(
     return entries
 
 
-def _named(settings: Document) -> list[str]:
+def _named(settings: JsonFile) -> list[str]:
     """Tokens to which the settings give a role, which makes them special."""
     values: dict[str, Any] = {**dict.fromkeys(_DEFAULT_ROLES, _DEFAULT), **settings.values}
     named = [value for key, value in values.items() if key.endswith("_token")]
@@ -112,7 +112,7 @@ def _text_and_type(entry: dict[str, Any]) -> tuple[str, TokenType]:
 
 
 def _roles(
-    data: dict[str, Any], settings: Document, config: Document, ids: dict[str, int]
+    data: dict[str, Any], settings: JsonFile, config: JsonFile, ids: dict[str, int]
 ) -> dict[str, int]:
     """`tokenizer_config.json` outranks `config.json`, and that its `text_config`."""
     added = {entry["content"] for entry in data.get("added_tokens") or []}
@@ -131,7 +131,7 @@ def _roles(
     return roles
 
 
-def _additions(data: dict[str, Any], settings: Document) -> dict[str, bool]:
+def _additions(data: dict[str, Any], settings: JsonFile) -> dict[str, bool]:
     # A byte-level post-processor puts nothing around a text, whatever the settings say.
     add = {} if data.get("post_processor") is None else {"bos": False, "eos": False}
     for role in _ROLES:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.convert.document import Document
+from app.convert.json_file import JsonFile
 from app.errors import CheckpointError
 
 
-def chat_template(folder: Path, settings: Document) -> str | list[dict[str, str]] | None:
+def chat_template(folder: Path, settings: JsonFile) -> str | list[dict[str, str]] | None:
     """The template in `tokenizer_config.json` (`settings`), else `chat_template.jinja`.
 
     A list holds several, each with `name` and `template`. The order is that of llama.cpp's

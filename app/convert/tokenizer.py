@@ -10,7 +10,7 @@ from typing import Any, Final
 from gguf import GGUFWriter
 from gguf.constants import TokenType
 
-from app.convert.document import Document, read_json
+from app.convert.json_file import JsonFile, read_json
 from app.convert.pretokenizer import recognise
 from app.convert.special_tokens import SpecialTokens
 from app.convert.template import chat_template
@@ -32,7 +32,7 @@ class Tokenizer:
     sha256: str  # of tokenizer.json: the same for both of a pair
 
     @classmethod
-    def read(cls, folder: Path, config: Document, rows: int) -> Tokenizer:
+    def read(cls, folder: Path, config: JsonFile, rows: int) -> Tokenizer:
         """The tokenizer in `folder` for an embedding of `rows` rows.
 
         Raises `CheckpointError` or, for another tokenizer, `UnsupportedModelError`.
@@ -41,7 +41,7 @@ class Tokenizer:
         data = read_json(path)
         pre = recognise(data, str(path))
         settings_path = folder / "tokenizer_config.json"
-        settings = Document(
+        settings = JsonFile(
             settings_path, read_json(settings_path) if settings_path.is_file() else {}
         )
         vocab = _vocabulary(data, path)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app.jobs import CancelToken
 
-Progress = Callable[[int, int, str], None]
+OnBytes = Callable[[int, int, str], None]
 """Called with bytes written, bytes in all, and the name of the tensor at hand."""
 
 
@@ -14,7 +14,7 @@ class Watch:
     """Counts the bytes of one job, which may be several files."""
 
     def __init__(
-        self, total: int, progress: Progress | None = None, cancelled: CancelToken | None = None
+        self, total: int, progress: OnBytes | None = None, cancelled: CancelToken | None = None
     ) -> None:
         self._total = total
         self._done = 0

@@ -9,7 +9,7 @@ import pytest
 import app.convert
 from app.cli import console
 from app.cli.convert import TYPES
-from app.convert import Converted, ConvertedPair, Progress, WeightType
+from app.convert import Converted, ConvertedPair, OnBytes, WeightType
 from app.errors import CheckpointError
 from tests.cli.support import Slipstream
 
@@ -21,7 +21,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     calls: list[tuple[object, ...]] = []
 
     def convert_pair(
-        target: Path, draft: Path, out: Path, kind: WeightType, *, progress: Progress
+        target: Path, draft: Path, out: Path, kind: WeightType, *, progress: OnBytes
     ) -> ConvertedPair:
         calls.append((target, draft, out, kind))
         for done in range(100):

@@ -1,4 +1,4 @@
-"""A broken or foreign checkpoint is refused by name before the output is touched (C3, C10)."""
+"""A broken or foreign checkpoint is refused by name before the output is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, whatever stops the work (C6, C7, C11), in bounded memory."""
+"""Files appear whole or not at all, whatever stops the work, in bounded memory."""
 
 from __future__ import annotations
 

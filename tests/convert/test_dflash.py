@@ -1,4 +1,4 @@
-"""A drafter that is incomplete, or belongs to another target, is refused (C12, C13)."""
+"""A drafter that is incomplete, or belongs to another target, is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tokenizer is taken exactly or not at all (C8)."""
+"""The tokenizer is taken exactly or not at all."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_target_and_drafter_on_different_devices(lavapipe: dict[str, str]) -> No
 def test_a_machine_that_lacks_something_has_no_such_device(
     program: RunProgram, lavapipe: dict[str, str], lacks: str, tmp_path: Path
 ) -> None:
-    """C36: the rest works as if the backend were not there."""
+    """The rest works as if the backend were not there."""
     copy = tmp_path / "libggml-vulkan.so"
     env = lavapipe | {"GGML_BACKEND_PATH": str(copy)}
     if lacks != "the library":

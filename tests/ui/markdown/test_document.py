@@ -15,7 +15,7 @@ from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
 from tests.ui.markdown.test_stream import TEXT
 
-C18 = (
+BRACKETS = (
     "<smirk> waffles\n\n`std::vector<int> a;` and std::vector<std::string> b;\n\n"
     "<script>alert(1)</script>\n\n```html\n<b>never closed &amp; bold\n"
 )
@@ -51,7 +51,7 @@ def test_streamed_equals_whole(look: Theme) -> None:
 
 
 def test_every_character_is_visible(look: Theme) -> None:
-    shown = everything(render(list(C18))[0])
+    shown = everything(render(list(BRACKETS))[0])
     for text in (
         "<smirk> waffles",
         "std::vector<int> a;",
@@ -65,11 +65,11 @@ def test_every_character_is_visible(look: Theme) -> None:
 def test_all_copied_is_what_was_written(qtbot: QtBot, look: Theme) -> None:
     view = AnswerView()
     qtbot.addWidget(view)
-    view.add(C18, "")
+    view.add(BRACKETS, "")
     body = view.findChildren(TextView)[-1]
     body.selectAll()
     data: QMimeData = body.createMimeDataFromSelection()
-    assert data.text() == C18
+    assert data.text() == BRACKETS
 
 
 def test_lists_are_copied_with_their_markers(look: Theme) -> None:

@@ -32,17 +32,17 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class JsonFile:
     """The settings in one file. Every getter raises `CheckpointError` naming file and key."""
 
     path: Path
     values: Mapping[str, Any]
 
     @classmethod
-    def read(cls, path: Path) -> Document:
+    def read(cls, path: Path) -> JsonFile:
         return cls(path, read_json(path))
 
-    def over(self, values: Mapping[str, Any]) -> Document:
+    def over(self, values: Mapping[str, Any]) -> JsonFile:
         """These settings with those of an inner section laid over them."""
         return replace(self, values={**self.values, **values})
 
