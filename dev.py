@@ -20,19 +20,24 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterator, Sequence
+from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 NATIVE = ROOT / "native"
 VENV = ROOT / ".venv"
 BACKEND = NATIVE / "build_backend"
+LOCK = ROOT / "installers" / "lock"
 USR = Path("/usr")
 BIN = "Scripts" if sys.platform == "win32" else "bin"
 
@@ -69,6 +74,9 @@ FONTS = {
     "NotoColorEmoji.ttf": "fonts-noto-color-emoji",
     "NotoSansCJK-Regular.ttc": "fonts-noto-cjk",
 }
+# torch's builds for the CPU and for CUDA are different files of one version, and what the latter
+# brings along is several gigabytes: pip chooses between them, so they are not in the lock.
+UNLOCKED = re.compile(r"(torch|triton|cuda-.*|nvidia-.*)==")
 # To build and run the Vulkan backend without a graphics card: by what they put under /usr.
 VULKAN = {
     "include/vulkan/vulkan.h": "libvulkan-dev",
@@ -121,10 +129,21 @@ def digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
-def make_venv(folder: Path) -> None:
-    if not python_of(folder).is_file() or call([python_of(folder), "-c", "import pip"]) != 0:
+def make_venv(folder: Path, *, anew: bool = False) -> None:
+    works = python_of(folder).is_file() and call([python_of(folder), "-c", "import pip"]) == 0
+    if anew or not works:
         say(f"making {folder}")
         run([sys.executable, "-m", "venv", "--clear", folder])
+
+
+def install_locked(venv: Path, name: str) -> None:
+    """Exactly the versions of a lock file, each checked against its hashes."""
+    pip(venv, "install", "--quiet", "--no-deps", "--require-hashes", "-r", LOCK / f"{name}.txt")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    with path.open("rb") as handle:
+        return tomllib.load(handle)
 
 
 def pip(venv: Path, *args: object) -> None:
@@ -209,13 +228,12 @@ def install_packages(lacks: list[str]) -> None:
 
 def native(*options: str) -> Path:
     """Run the build backend in its own environment; return the path it prints last."""
-    with (NATIVE / "pyproject.toml").open("rb") as handle:
-        requires = tomllib.load(handle)["build-system"]["requires"]
-    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.base_prefix, *requires)
+    locked = (LOCK / "native.txt").read_text(encoding="utf-8")
+    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.base_prefix, locked)
     ready = env_dir / "ready"
     if not ready.is_file():
         make_venv(env_dir)
-        pip(env_dir, "install", "--quiet", *requires)
+        install_locked(env_dir, "native")
         ready.touch()
     command = [python_of(env_dir), "-m", "slipstream_build", *options]
     env = dict(os.environ, PYTHONPATH=str(BACKEND))
@@ -244,29 +262,91 @@ def setup(extras: bool) -> None:
     """`.venv` with the native wheel and the app, editable; `extras` adds the test tools."""
     started = time.monotonic()
     system_packages()
-    make_venv(VENV)
-    wheel = native()
-    # The wheel's folder is named after a hash of all that went into it.
-    wanted = {
-        "native": f"{wheel.parent.name}/{wheel.name}",
-        "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8"), sys.version),
-    }
     stamp = VENV / "slipstream.json"
     have = json.loads(stamp.read_text()) if stamp.is_file() else {}
-    if have.get("native") != wanted["native"]:
-        say(f"installing {wheel.name}")
-        pip(VENV, "install", "--quiet", wheel)
-        # The version alone does not tell two development wheels apart.
-        pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
-        have |= {"native": wanted["native"]}
+    locks = [(LOCK / f"{name}.txt").read_text(encoding="utf-8") for name in ("app", "test")]
+    project = read_toml(ROOT / "pyproject.toml")["project"]
+    tools = project["optional-dependencies"]["test"]
+    unlocked = [tool for tool in tools if UNLOCKED.match(tool)]
+    wanted = {
+        "locked": digest(sys.version, *unlocked, *locks),
+        "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
+    }
+    # Anew rather than over the old one: nothing may be there that the lock does not name.
+    make_venv(VENV, anew=bool(have) and have.get("locked") != wanted["locked"])
+    if have.get("locked") != wanted["locked"]:
+        have = {}
+    # What is done is stamped at once: an interrupted set-up goes on where it was.
+    if "locked" not in have or (extras and not have["extras"]):
+        say("installing what the app needs" + (" and the test tools" if extras else ""))
+        install_locked(VENV, "test" if extras else "app")
+        if extras:
+            pip(VENV, "install", "--quiet", *unlocked)
+        have |= {"locked": wanted["locked"], "extras": extras}
         stamp.write_text(json.dumps(have))
-    if have.get("app") != wanted["app"] or (extras and not have.get("extras")):
-        say("installing the app" + (" and the test tools" if extras else ""))
-        pip(VENV, "install", "--quiet", "--editable", f"{ROOT}{'[test]' if extras else ''}")
-        same = have.get("app") == wanted["app"]
-        have |= {"app": wanted["app"], "extras": extras or (same and bool(have.get("extras")))}
+    wheel = native()
+    # Its folder is named after a hash of all that went into it; the version alone does not
+    # tell two development wheels apart.
+    built = f"{wheel.parent.name}/{wheel.name}"
+    if have.get("native") != built:
+        say(f"installing {wheel.name}")
+        pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
+        have |= {"native": built}
+        stamp.write_text(json.dumps(have))
+    if have.get("app") != wanted["app"]:
+        say("installing the app")
+        pip(VENV, "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ROOT)
+        have |= {"app": wanted["app"]}
         stamp.write_text(json.dumps(have))
     say(f"ready in {time.monotonic() - started:.0f} s")
+
+
+def lock() -> int:
+    """Renew the lock files: the newest versions within the bounds, for every system."""
+    app = read_toml(ROOT / "pyproject.toml")
+    needs = {
+        "native": read_toml(NATIVE / "pyproject.toml")["build-system"]["requires"],
+        "app": [
+            *app["project"]["dependencies"],
+            *app["build-system"]["requires"],  # of the editable install
+            *wheel_requires(native()),
+        ],
+    }
+    needs["test"] = [*needs["app"], *app["project"]["optional-dependencies"]["test"]]
+    environment = cache_dir() / "lock-env" / digest(sys.version, sys.base_prefix)
+    make_venv(environment)
+    pip(environment, "install", "--quiet", "--upgrade", "uv")
+    compile_ = [environment / BIN / "uv", "pip", "compile", "--quiet", "--universal"]
+    compile_ += ["--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header"]
+    LOCK.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder, "test.txt")  # the app's versions are those it is tested with
+        for name in ("test", "app", "native"):
+            source = Path(folder, f"{name}.in")
+            source.write_text("\n".join(needs[name]), encoding="utf-8")
+            same = ["--constraint", whole] if name == "app" else []
+            run([*compile_, *same, source, "--output-file", Path(folder, f"{name}.txt")])
+            text = Path(folder, f"{name}.txt").read_text(encoding="utf-8")
+            kept = "".join(entry for entry in lock_entries(text) if not UNLOCKED.match(entry))
+            head = "# Made by `python3 dev.py lock`: the versions that set-up installs.\n"
+            (LOCK / f"{name}.txt").write_text(head + kept, encoding="utf-8")
+            say(f"wrote {LOCK / name}.txt")
+    return 0
+
+
+def lock_entries(text: str) -> Iterator[str]:
+    """Each requirement of a lock file, with its lines of hashes."""
+    for entry in re.split(r"^(?=\w)", text, flags=re.MULTILINE):
+        if entry and not entry.startswith("#"):
+            yield entry
+
+
+def wheel_requires(wheel: Path) -> list[str]:
+    """What a wheel itself depends on, extras left out."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        listed = message_from_bytes(archive.read(name)).get_all("Requires-Dist", [])
+    return [requirement for requirement in listed if "extra ==" not in requirement]
 
 
 def check() -> int:
@@ -353,7 +433,7 @@ def package() -> int:
     dist.mkdir(exist_ok=True)
     wheel = native()
     shutil.copyfile(wheel, dist / wheel.name)
-    pip(VENV, "wheel", "--quiet", "--no-deps", "--wheel-dir", dist, ROOT)
+    pip(VENV, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, ROOT)
     say(f"wheels in {dist}; the engine's is built for this machine's processor")
     return 0
 
@@ -382,6 +462,7 @@ def main() -> int:
         metavar="VERSION-or-FILE",
         help="try the patches on another upstream source distribution; names the hunks to mend",
     )
+    add("lock", "renew the lock files in installers/lock: the newest versions within the bounds")
     add("package", "wheels of the app and of the engine into dist/ (installers come later)")
     add(
         "bench",
@@ -430,6 +511,8 @@ def main() -> int:
                 flags = [f"--{name}" for name in names if vars(args)[name]]
                 print(native(*flags), flush=True)
                 return 0
+            case "lock":
+                return lock()
             case "server-tests":
                 return server_tests(rest)
             case "package":

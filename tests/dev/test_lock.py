@@ -1,0 +1,166 @@
+"""The lock: it fits what the project asks for, names files by hash, and set-up installs from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import dev
+
+PROJECT = dev.read_toml(dev.ROOT / "pyproject.toml")
+NATIVE = dev.read_toml(dev.NATIVE / "pyproject.toml")
+APP = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
+TOOLS = PROJECT["project"]["optional-dependencies"]["test"]
+LOCKS = ("app", "test", "native")
+
+
+def text_of(name: str) -> str:
+    return (dev.LOCK / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def locked(name: str) -> dict[str, list[Requirement]]:
+    """Requirements by name; there are several where the version depends on Python's."""
+    found: dict[str, list[Requirement]] = {}
+    for entry in dev.lock_entries(text_of(name)):
+        requirement = Requirement(entry.partition(" \\")[0])
+        found.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+    return found
+
+
+def version(requirement: Requirement) -> str:
+    (pin,) = requirement.specifier
+    assert pin.operator == "=="
+    return pin.version
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("app", APP), ("test", [*APP, *TOOLS]), ("native", NATIVE["build-system"]["requires"])],
+)
+def test_whatever_is_asked_for_is_locked_within_its_bounds(name: str, asked: list[str]) -> None:
+    found = locked(name)
+    for text in asked:
+        if dev.UNLOCKED.match(text):
+            continue
+        wanted = Requirement(text)
+        pins = found[canonicalize_name(wanted.name)]  # if it fails: python3 dev.py lock
+        assert all(wanted.specifier.contains(version(pin)) for pin in pins), text
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_entry_is_one_version_with_hashes_and_no_place(name: str) -> None:
+    assert "://" not in text_of(name)
+    assert "@" not in text_of(name)
+    for entry in dev.lock_entries(text_of(name)):
+        first, *hashes = entry.splitlines()
+        assert re.match(r"\S+==\S+", first)
+        assert hashes
+        assert all(re.match(r"    --hash=sha256:[0-9a-f]{64}", line) for line in hashes)
+
+
+def test_the_app_runs_on_the_versions_it_is_tested_with() -> None:
+    tested = locked("test")
+    assert {name: pins for name, pins in locked("app").items() if tested[name] != pins} == {}
+
+
+def test_what_the_engines_wheel_needs_is_locked() -> None:
+    wheel = Requirement("llama-cpp-python")
+    assert canonicalize_name(wheel.name) not in locked("app")  # it is built here
+    assert {"diskcache", "numpy", "jinja2", "typing-extensions"} <= locked("app").keys()
+
+
+def test_torch_alone_is_chosen_by_its_version() -> None:
+    unlocked = [tool for tool in TOOLS if dev.UNLOCKED.match(tool)]
+    assert [Requirement(tool).name for tool in unlocked] == ["torch"]
+    assert version(Requirement(unlocked[0]))
+    cuda = [name for name in locked("test") if dev.UNLOCKED.match(f"{name}==")]
+    assert cuda == []
+    assert "safetensors" not in locked("app")
+
+
+class TestSetUp:
+    """Which steps there are, each recorded instead of done."""
+
+    @pytest.fixture
+    def steps(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        steps: list[str] = []
+        wheel = tmp_path / "key" / "llama.whl"
+        monkeypatch.setattr(dev, "VENV", tmp_path / ".venv")
+        monkeypatch.setattr(dev, "LOCK", tmp_path / "lock")
+        dev.LOCK.mkdir()
+        for name in LOCKS:
+            (dev.LOCK / f"{name}.txt").write_text(f"{name}==1")
+
+        def make_venv(folder: Path, *, anew: bool) -> None:
+            if anew:
+                steps.append("anew")
+                (folder / "slipstream.json").unlink()
+            folder.mkdir(exist_ok=True)
+
+        def pip(venv: Path, *args: object) -> None:
+            assert venv == dev.VENV
+            steps.append(" ".join(Path(str(a)).name for a in args if a != "--quiet"))
+
+        monkeypatch.setattr(dev, "system_packages", lambda: None)
+        monkeypatch.setattr(dev, "native", lambda: wheel)
+        monkeypatch.setattr(dev, "make_venv", make_venv)
+        monkeypatch.setattr(dev, "pip", pip)
+        return steps
+
+    APP = "install --no-deps --require-hashes -r app.txt"
+    TEST = "install --no-deps --require-hashes -r test.txt"
+    TORCH = "install torch=="
+    WHEEL = "install --force-reinstall --no-deps llama.whl"
+    EDITABLE = f"install --no-deps --no-build-isolation --editable {dev.ROOT.name}"
+
+    def check(self, steps: list[str], *wanted: str) -> None:
+        assert len(steps) == len(wanted), steps
+        assert all(step.startswith(want) for step, want in zip(steps, wanted, strict=True)), steps
+        steps.clear()
+
+    def test_from_nothing_and_again(self, steps: list[str]) -> None:
+        dev.setup(extras=False)
+        self.check(steps, self.APP, self.WHEEL, self.EDITABLE)
+        dev.setup(extras=False)
+        self.check(steps)
+        dev.setup(extras=True)
+        self.check(steps, self.TEST, self.TORCH)
+        dev.setup(extras=True)
+        dev.setup(extras=False)
+        self.check(steps)
+
+    @pytest.mark.parametrize("name", ["app", "test"])
+    def test_another_lock_is_another_environment(self, steps: list[str], name: str) -> None:
+        dev.setup(extras=True)
+        steps.clear()
+        (dev.LOCK / f"{name}.txt").write_text("other==2")
+        dev.setup(extras=True)
+        self.check(steps, "anew", self.TEST, self.TORCH, self.WHEEL, self.EDITABLE)
+
+    def test_one_from_before_the_lock_is_made_anew(self, steps: list[str]) -> None:
+        dev.VENV.mkdir()
+        old = {"native": "key/llama.whl", "app": "0", "extras": True}
+        (dev.VENV / "slipstream.json").write_text(json.dumps(old))
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, self.EDITABLE)
+
+    def test_it_goes_on_where_it_was_interrupted(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        native = dev.native
+
+        def interrupted() -> Path:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(dev, "native", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            dev.setup(extras=False)
+        self.check(steps, self.APP)
+        monkeypatch.setattr(dev, "native", native)
+        dev.setup(extras=False)
+        self.check(steps, self.WHEEL, self.EDITABLE)
