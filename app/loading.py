@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app import catalog
+from app import catalog, limits
 from app.engine import Backend, LoadParams
 from app.library import Pair
 
@@ -26,6 +26,9 @@ class LoadChoice:
     draft: bool = True
     draft_backend: Backend | None = None
     n_ctx: int = _DEFAULT.n_ctx
+
+    def __post_init__(self) -> None:
+        limits.check("n_ctx", self.n_ctx)
 
     def params(self, pair: Pair) -> LoadParams:
         """How the files of `pair` are loaded."""

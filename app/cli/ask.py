@@ -7,13 +7,14 @@ from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from app.cli import loading
 from app.cli.client import Interrupted
 from app.cli.command import INTERRUPTED, OK, Context, Job, Result
 from app.cli.console import Console
-from app.cli.loading import Choice, loaded
 from app.conversation import ChatMessage, Role
 from app.engine import Answer, AskParams, Decoded, FinishReason, Sampling, Verify
-from app.errors import OptionError
+from app.errors import OptionError, valid_text
+from app.loading import LoadChoice
 
 HELP: Final = "answer one prompt"
 
@@ -30,7 +31,7 @@ def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("prompt", metavar="PROMPT", help="what to answer; - reads it from stdin")
     add("--system", metavar="TEXT", help="a system message before the prompt")
-    Choice.add_options(parser)
+    loading.add_options(parser)
     add(
         "--verify",
         choices=[verify.value for verify in Verify],
@@ -74,7 +75,7 @@ def prepare(args: Namespace) -> Job:
     """Raises `OptionError` for options that cannot be used, or not together."""
     chat = [ChatMessage(Role.USER, _prompt(args.prompt))]
     if args.system:
-        chat.insert(0, ChatMessage(Role.SYSTEM, args.system))
+        chat.insert(0, ChatMessage(Role.SYSTEM, _typed("The system message", args.system)))
     params = AskParams(
         max_tokens=args.max_tokens,
         verify=_verify(args),
@@ -82,20 +83,20 @@ def prepare(args: Namespace) -> Job:
         block=args.block,
         draft=not args.no_draft,
         think=args.think,
-        stop=tuple(args.stop),
+        stop=tuple(_typed("A stop text", stop) for stop in args.stop),
     )
-    return _Ask(replace(Choice.of(args), draft=params.draft), tuple(chat), params)
+    return _Ask(replace(loading.choice_of(args), draft=params.draft), tuple(chat), params)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
-    choice: Choice
+    choice: LoadChoice
     chat: tuple[ChatMessage, ...]
     params: AskParams
 
     def __call__(self, context: Context) -> Result:
         console = context.console
-        with loaded(context, self.choice) as opened:
+        with loading.loaded(context, self.choice) as opened:
             params = replace(self.params, draft=opened.model.has_draft)
             status = OK
             try:
@@ -128,14 +129,27 @@ class _Streaming:
 
 
 def _prompt(argument: str) -> str:
-    try:
-        text = sys.stdin.buffer.read().decode() if argument == "-" else argument
-        text.encode()  # an argument that is no UTF-8 comes with lone surrogates
-    except UnicodeError as error:
-        raise OptionError("The prompt is not UTF-8.", remedy="Convert it first.") from error
+    if argument != "-":
+        text = _typed("The prompt", argument)
+    else:
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeError as error:
+            raise _not_utf8("The prompt") from error
     if not text.strip():
         raise OptionError("The prompt is empty.", remedy="Give it some text.")
-    return text.rstrip("\r\n") if argument == "-" else text
+    return text
+
+
+def _typed(what: str, argument: str) -> str:
+    """An argument as text; one that is no UTF-8 comes with lone surrogates."""
+    if valid_text(argument) != argument:
+        raise _not_utf8(what)
+    return argument
+
+
+def _not_utf8(what: str) -> OptionError:
+    return OptionError(f"{what} is not UTF-8.", remedy="Convert it first.")
 
 
 def _option(name: str) -> str:

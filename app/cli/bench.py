@@ -11,11 +11,12 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from app.cli import loading
 from app.cli.command import Context, Job, Result
-from app.cli.loading import Choice, OpenModel, loaded
 from app.conversation import ChatMessage, Role
 from app.engine import Answer, AskParams, RoundTotals, speedup
 from app.errors import OptionError
+from app.loading import LoadChoice
 
 HELP: Final = "measure plain decoding against DFlash"
 
@@ -36,7 +37,7 @@ class _Mode:
     rates: list[float] = field(default_factory=list)
     totals: RoundTotals = field(default_factory=RoundTotals)
 
-    def measure(self, opened: OpenModel, prompt: str) -> None:
+    def measure(self, opened: loading.OpenModel, prompt: str) -> None:
         self.add(opened.client.ask([ChatMessage(Role.USER, prompt)], self.params))
 
     def add(self, answer: Answer) -> None:
@@ -50,7 +51,7 @@ class _Mode:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    Choice.add_options(parser)
+    loading.add_options(parser)
     parser.add_argument(
         "--runs",
         type=int,
@@ -71,17 +72,17 @@ def prepare(args: Namespace) -> Job:
     """Raises `OptionError` for numbers that measure nothing."""
     if args.runs < 1 or args.max_tokens < 2:
         raise OptionError("There is nothing to measure.", remedy="Use 1 run and 2 tokens or more.")
-    return _Bench(Choice.of(args), args.runs, AskParams(max_tokens=args.max_tokens))
+    return _Bench(loading.choice_of(args), args.runs, AskParams(max_tokens=args.max_tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    choice: Choice
+    choice: LoadChoice
     runs: int
     params: AskParams
 
     def __call__(self, context: Context) -> Result:
-        with loaded(context, self.choice) as opened:
+        with loading.loaded(context, self.choice) as opened:
             plain = _Mode("plain", replace(self.params, draft=False))
             governor = _Mode("auto", self.params)
             blocks = {
@@ -104,7 +105,7 @@ class _Bench:
         lines = [_line(mode, plain) for mode in (plain, *drafting)]
         return Result(value, "\n".join([f"{opened.pair.title} on {opened.place}", *lines]))
 
-    def _take_turns(self, context: Context, opened: OpenModel, modes: list[_Mode]) -> None:
+    def _take_turns(self, context: Context, opened: loading.OpenModel, modes: list[_Mode]) -> None:
         for mode in modes:  # the first answer of a mode builds its graphs
             _Mode(mode.name, mode.params).measure(opened, PROMPTS[0])
         turns = [(p, mode) for _ in range(self.runs) for p in PROMPTS for mode in modes]

@@ -6,53 +6,60 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import Final
 
-from app import catalog
 from app.cli.client import BlockingClient
 from app.cli.command import Context
-from app.engine import Backend, LoadedModel, LoadParams, preferred_gpu
+from app.engine import Backend, LoadedModel, preferred_gpu
 from app.errors import SlipstreamError
 from app.library import Pair
+from app.loading import LoadChoice
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The options that say which model to load and where."""
+_DEFAULT: Final = LoadChoice()
 
-    model: str = catalog.DEMO.id
-    backend: Backend = Backend.AUTO
-    draft: bool = True
-    draft_backend: Backend | None = None
 
-    @classmethod
-    def add_options(cls, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--model",
-            metavar="ID|FOLDER",
-            default=catalog.DEMO.id,
-            help="a model of `slipstream models`, or a folder with a target*.gguf and "
-            "perhaps a draft*.gguf (default: %(default)s)",
-        )
-        parser.add_argument(
-            "--backend",
-            choices=[backend.value for backend in Backend],
-            default=Backend.AUTO.value,
-            help="where it runs; auto takes a GPU that can really be used (default: auto)",
-        )
-        parser.add_argument(
-            "--draft-backend",
-            choices=[backend.value for backend in Backend],
-            help="where the drafter runs, if not beside the target: slower, for what does not fit",
-        )
+def add_options(parser: ArgumentParser) -> None:
+    """The options that say which model to load, and where."""
+    add = parser.add_argument
+    add(
+        "--model",
+        metavar="ID|FOLDER",
+        default=_DEFAULT.model,
+        help="a model of `slipstream models`, or a folder with a target*.gguf and "
+        "perhaps a draft*.gguf (default: %(default)s)",
+    )
+    add(
+        "--backend",
+        choices=[backend.value for backend in Backend],
+        default=_DEFAULT.backend.value,
+        help="where it runs; auto takes a GPU that can really be used (default: %(default)s)",
+    )
+    add(
+        "--draft-backend",
+        choices=[backend.value for backend in Backend],
+        help="where the drafter runs, if not beside the target: slower, for what does not fit",
+    )
+    add(
+        "--ctx",
+        type=int,
+        metavar="N",
+        default=_DEFAULT.n_ctx,
+        help="tokens that a chat may have, prompt and answer together (default: %(default)s)",
+    )
 
-    @classmethod
-    def of(cls, args: Namespace) -> Self:
-        draft = Backend(args.draft_backend) if args.draft_backend else None
-        return cls(args.model, Backend(args.backend), draft_backend=draft)
+
+def choice_of(args: Namespace) -> LoadChoice:
+    """What was chosen by the options of `add_options`. Raises `OptionError`."""
+    return LoadChoice(
+        model=args.model,
+        backend=Backend(args.backend),
+        draft_backend=Backend(args.draft_backend) if args.draft_backend else None,
+        n_ctx=args.ctx,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +79,24 @@ class OpenModel:
 
 
 @contextmanager
-def loaded(context: Context, choice: Choice) -> Iterator[OpenModel]:
+def loaded(context: Context, choice: LoadChoice) -> Iterator[OpenModel]:
     """Load the chosen pair into an engine that is closed afterwards."""
     pair = open_pair(context, choice)
     with closing(context.open_engine()) as engine:
         yield load(context, BlockingClient(engine.client()), pair, choice)
 
 
-def open_pair(context: Context, choice: Choice) -> Pair:
+def open_pair(context: Context, choice: LoadChoice) -> Pair:
     """The files of the chosen model; converts a bundled one on first use."""
-    pair = context.library.open(
+    return context.library.open(
         choice.model, progress=lambda done: context.console.progress("Converting", done)
     )
-    return pair if choice.draft else replace(pair, draft=None)
 
 
-def load(context: Context, client: BlockingClient, pair: Pair, choice: Choice) -> OpenModel:
+def load(context: Context, client: BlockingClient, pair: Pair, choice: LoadChoice) -> OpenModel:
     """Loads and measures, so that every answer knows its speed-up, the first one too."""
     done = client.load(
-        LoadParams(pair.target, pair.draft, choice.backend, draft_backend=choice.draft_backend),
+        choice.params(pair),
         lambda fraction: context.console.progress("Loading", fraction),
     )
     if done.model.fallback:

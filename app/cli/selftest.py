@@ -8,12 +8,13 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from app.cli import loading
 from app.cli.client import BlockingClient
 from app.cli.command import FAILED, OK, Context, Job, Result
-from app.cli.loading import Choice, OpenModel, load, open_pair
 from app.conversation import ChatMessage, Role
 from app.engine import Answer, AskParams, Decoded, RoundTotals
 from app.errors import SlipstreamError
+from app.loading import LoadChoice
 
 HELP: Final = "check that everything works on this machine"
 
@@ -34,11 +35,11 @@ class Check:
 
 
 def add_options(parser: ArgumentParser) -> None:
-    Choice.add_options(parser)
+    loading.add_options(parser)
 
 
 def prepare(args: Namespace) -> Job:
-    choice = Choice.of(args)
+    choice = loading.choice_of(args)
 
     def run(context: Context) -> Result:
         with ExitStack() as stack:
@@ -67,12 +68,12 @@ class _Trial:
 class _Selftest:
     """Checks in order. A step gives its detail or raises; some are needed by the rest."""
 
-    def __init__(self, context: Context, choice: Choice, stack: ExitStack) -> None:
+    def __init__(self, context: Context, choice: LoadChoice, stack: ExitStack) -> None:
         self._context = context
         self._choice = choice
         self._stack = stack
         self._client: BlockingClient
-        self._opened: OpenModel
+        self._opened: loading.OpenModel
         self._plain: list[_Trial] = []
         self._drafted: list[_Trial] = []
 
@@ -106,8 +107,8 @@ class _Selftest:
         return ", ".join(device.description for device in usable)
 
     def _load_model(self) -> str:
-        pair = open_pair(self._context, self._choice)
-        self._opened = load(self._context, self._client, pair, self._choice)
+        pair = loading.open_pair(self._context, self._choice)
+        self._opened = loading.load(self._context, self._client, pair, self._choice)
         return f"{pair.title} on {self._opened.place} in {self._opened.seconds:.1f} s"
 
     def _answer(self) -> str:
@@ -125,7 +126,7 @@ class _Selftest:
 
     def _compare(self) -> str:
         """Word for word the same, or different where the target alone is undecided."""
-        told = []
+        differing = []
         for plain, drafted in zip(self._plain, self._drafted, strict=bool(self._drafted)):
             ids = plain.answer.token_ids
             at = _difference(ids, drafted.answer.token_ids)
@@ -141,9 +142,11 @@ class _Selftest:
             )
             if not found.explains:
                 raise _Wrong(f"{where[0].upper()}{where[1:]}.")
-            told.append(where)
-        same = len(self._drafted) - len(told)
-        return "; ".join([f"{same} of {len(self._drafted)} answers word for word the same", *told])
+            differing.append(where)
+        same = len(self._drafted) - len(differing)
+        return "; ".join(
+            [f"{same} of {len(self._drafted)} answers word for word the same", *differing]
+        )
 
     def _acceptance(self) -> str:
         if not self._drafted:
@@ -172,7 +175,7 @@ class _Selftest:
         ]
         self._client.ask(chat[:1], params)
         warm = self._client.ask(chat, params)
-        load(self._context, self._client, self._opened.pair, self._choice)
+        loading.load(self._context, self._client, self._opened.pair, self._choice)
         cold = self._client.ask(chat, params)
         at = _difference(warm.token_ids, cold.token_ids)
         if at is not None:

@@ -60,9 +60,9 @@ def main(
         return FAILED
     except Exception as error:
         _log.exception("unexpected")
-        told = f"Slipstream failed unexpectedly: {error}"
+        message = f"Slipstream failed unexpectedly: {error}"
         remedy = f"Please report it with the end of `{paths.log_file()}`."
-        console.failure(type(error).__name__, told, remedy)
+        console.failure(type(error).__name__, message, remedy)
         return FAILED
     finally:
         log.stop()

@@ -61,6 +61,17 @@ def test_no_draft_loads_no_drafter(slipstream: Slipstream, engine: FakeEngine) -
     assert drafted["drafted"] > 0
 
 
+@pytest.mark.parametrize("command", [("ask", "Hello"), ("bench", "--runs", "1"), ("selftest",)])
+def test_how_to_load_reaches_the_engine(
+    slipstream: Slipstream, engine: FakeEngine, command: tuple[str, ...]
+) -> None:
+    slipstream(*command, "--backend", "gpu", "--draft-backend", "cpu", "--ctx", "777")
+    slipstream(*command)
+    asked, default = engine.loads[0].params, engine.loads[-1].params
+    assert (asked.backend, asked.draft_backend, asked.n_ctx) == ("gpu", "cpu", 777)
+    assert (default.backend, default.draft_backend, default.n_ctx) == ("auto", None, 4096)
+
+
 def test_options_reach_the_engine(slipstream: Slipstream, engine: FakeEngine) -> None:
     slipstream(
         *("ask", "Hello", "--system", "Be brief.", "--backend", "cpu", "--max-tokens", "7"),
@@ -112,6 +123,8 @@ def test_sampling_options_choose_the_mode(
         ("--max-tokens -1", "-1"),
         ("--block 0", "0"),
         ("--block many", "many"),
+        ("--ctx 255", "256 to"),
+        ("--ctx long", "long"),
         ("--seed -1", "-1"),
         ("--backend tpu", "tpu"),
         ("--no-dra", "--no-dra"),
@@ -129,10 +142,11 @@ def stdin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), "ascii"))
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])  # some editors begin a file with one
 def test_prompt_from_stdin(
-    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, mark: bytes
 ) -> None:
-    stdin(monkeypatch, "two\n  lines 😊\r\n\n".encode())
+    stdin(monkeypatch, mark + "two\n  lines 😊\r\n\n".encode())
     assert slipstream("ask", "-").status == 0
     assert the_ask(engine).chat[-1].content == "two\n  lines 😊"
 
@@ -144,6 +158,17 @@ def test_prompts_that_are_none(
     stdin(monkeypatch, content)
     assert slipstream("ask", "-", "--json").status == 2
     assert slipstream("ask", content.decode(errors="surrogateescape")).status == 2
+
+
+@pytest.mark.parametrize("option", ["--system", "--stop", "--model"])
+def test_arguments_that_are_no_utf8(slipstream: Slipstream, option: str) -> None:
+    run = slipstream("ask", "Hello", option, "caf\udce9", "--json")
+    if option == "--model":  # a path may be so
+        assert (run.status, run.json["error"]["kind"]) == (1, "OptionError")
+        assert "caf\ufffd" in run.json["error"]["message"]
+    else:
+        assert (run.status, run.out) == (2, "")
+        assert "not UTF-8" in run.err
 
 
 @pytest.mark.parametrize("where", ["load_error", "error"])
