@@ -44,7 +44,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Open the window; returns the exit status when it is closed."""
     log.start(paths.log_file())
     qInstallMessageHandler(_log_qt)
-    chosen = settings.load(paths.settings_file()).settings
+    chosen, problems = settings.load(paths.settings_file())
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(list(sys.argv[:1] if argv is None else argv))
@@ -61,6 +61,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             partial(settings.save, paths.settings_file()),
             look,
             QSettings(str(paths.state() / "window.ini"), QSettings.Format.IniFormat),
+            problems,
         )
     except BaseException:
         engine.close()

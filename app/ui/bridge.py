@@ -1,5 +1,9 @@
 """Where the engine's events become Qt signals: nothing else in the window drains it.
 
+Whoever asks gets an object of its own for the request, with its signals and `cancel`; what
+concerns everybody (which model is loaded, how fast it decodes plainly) is told by the
+bridge's own signals.
+
 A timer drains, so that the rate of arrival never drives the rate of painting. Rounds
 that came since the last turn go on as one signal. Where handling a turn takes longer
 than `SLOW`, the interval doubles, up to `LONGEST`, and comes back when turns are quick.
@@ -8,7 +12,7 @@ than `SLOW`, the interval doubles, up to `LONGEST`, and comes back when turns ar
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Final, TypeVar
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
@@ -16,6 +20,7 @@ from app.conversation import ChatMessage
 from app.engine import (
     Ask,
     AskParams,
+    Cancelled,
     Command,
     Decoded,
     Devices,
@@ -29,6 +34,7 @@ from app.engine import (
     Loaded,
     Loading,
     LoadParams,
+    ModelChanged,
     PlainMeasured,
     Prefilled,
     RoundRecord,
@@ -43,21 +49,55 @@ SLOW: Final = 0.012
 """Seconds of a turn from which on the interval doubles."""
 
 
+class Request(QObject):
+    """One thing asked of the engine. It ends with one signal: finished, failed or cancelled.
+
+    It belongs to the bridge, which drops it when it has ended.
+    """
+
+    finished = Signal(object)
+    failed = Signal(object)  # SlipstreamError
+    cancelled = Signal()
+
+    def __init__(self, bridge: EngineBridge, number: int) -> None:
+        super().__init__(bridge)
+        self._bridge, self._number = bridge, number
+
+    def cancel(self) -> None:
+        """Ask for a soon end. What comes until then is told as ever."""
+        self._bridge._cancel(self._number)
+
+    def abandon(self) -> None:
+        """Cancel, and tell nothing any more, not even the end."""
+        self.cancel()
+        self.blockSignals(True)
+
+
+class LoadRequest(Request):
+    """`finished` brings a `LoadedModel`."""
+
+    progressed = Signal(float)
+
+
+class Reply(Request):
+    """`finished` brings an `Answer`, also where it was cancelled."""
+
+    prefilled = Signal(object)  # Prefilled
+    decoded = Signal(str, str, list)  # text, reasoning, RoundRecords
+
+
+R = TypeVar("R", bound=Request)
+
+
 class EngineBridge(QObject):
-    loading = Signal(float)
-    loaded = Signal(int, object)  # request, LoadedModel
+    model_changed = Signal(object)  # LoadedModel, or None
     plain_measured = Signal(float)
-    prefilled = Signal(int, object)  # request, Prefilled
-    decoded = Signal(int, str, str, list)  # request, text, reasoning, RoundRecords
-    finished = Signal(int, object)  # request, Answer
-    failed = Signal(int, object)  # request, SlipstreamError
-    devices_found = Signal(tuple)  # DeviceInfos
 
     def __init__(self, engine: EngineDoor, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._client = engine.client()
-        self._open: set[int] = set()
+        self._requests: dict[int, Request] = {}
         self._timer = QTimer(self, interval=IDLE)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self.drain)
@@ -67,17 +107,15 @@ class EngineBridge(QObject):
     def interval(self) -> int:
         return self._timer.interval()
 
-    def load(self, params: LoadParams) -> int:
-        return self._submit(Load(params))
+    def load(self, params: LoadParams) -> LoadRequest:
+        return self._submit(Load(params), LoadRequest)
 
-    def ask(self, chat: tuple[ChatMessage, ...], params: AskParams) -> int:
-        return self._submit(Ask(chat, params))
+    def ask(self, chat: tuple[ChatMessage, ...], params: AskParams) -> Reply:
+        return self._submit(Ask(chat, params), Reply)
 
-    def cancel(self, request: int) -> None:
-        self._client.cancel(request)
-
-    def list_devices(self) -> int:
-        return self._submit(ListDevices())
+    def devices(self) -> Request:
+        """`finished` brings a tuple of `DeviceInfo`."""
+        return self._submit(ListDevices(), Request)
 
     def close(self) -> None:
         self._timer.stop()
@@ -105,40 +143,55 @@ class EngineBridge(QObject):
         self._pace(time.perf_counter() - began)
 
     def _tell_decoded(self, events: list[Decoded]) -> None:
+        reply = self._requests[events[0].request]
+        assert isinstance(reply, Reply)
         text = "".join(e.text for e in events)
         reasoning = "".join(e.reasoning for e in events)
         rounds: list[RoundRecord] = [e.round for e in events if e.round is not None]
-        self.decoded.emit(events[0].request, text, reasoning, rounds)
+        reply.decoded.emit(text, reasoning, rounds)
 
     def _tell(self, event: Event) -> None:
-        if isinstance(event, Ending):
-            self._open.discard(event.request)
         match event:
-            case Loading():
-                self.loading.emit(event.fraction)
-            case Loaded():
-                self.loaded.emit(event.request, event.model)
-            case PlainMeasured() if event.tokens_per_s is not None:
-                self.plain_measured.emit(event.tokens_per_s)
-            case Prefilled():
-                self.prefilled.emit(event.request, event)
-            case Finished():
-                self.finished.emit(event.request, event.answer)
-            case Devices():
-                self.devices_found.emit(event.devices)
-            case Failed():
-                self.failed.emit(event.request, event.error)
+            case ModelChanged():
+                self.model_changed.emit(event.model)
+            case PlainMeasured():
+                if event.tokens_per_s is not None:
+                    self.plain_measured.emit(event.tokens_per_s)
+            case _:
+                self._tell_request(self._requests[event.request], event)
+                if isinstance(event, Ending):
+                    self._requests.pop(event.request).deleteLater()
+
+    def _tell_request(self, request: Request, event: Event) -> None:
+        match request, event:
+            case LoadRequest(), Loading():
+                request.progressed.emit(event.fraction)
+            case Reply(), Prefilled():
+                request.prefilled.emit(event)
+            case _, Loaded():
+                request.finished.emit(event.model)
+            case _, Finished():
+                request.finished.emit(event.answer)
+            case _, Devices():
+                request.finished.emit(event.devices)
+            case _, Failed():
+                request.failed.emit(event.error)
+            case _, Cancelled():
+                request.cancelled.emit()
 
     def _pace(self, seconds: float) -> None:
-        if not self._open:
+        if not self._requests:
             self._timer.setInterval(IDLE)
         elif seconds > SLOW:
             self._timer.setInterval(min(LONGEST, max(SHORTEST, self.interval) * 2))
         elif self.interval > SHORTEST:
             self._timer.setInterval(max(SHORTEST, self.interval // 2))
 
-    def _submit(self, command: Command) -> int:
-        request = self._client.submit(command)
-        self._open.add(request)
+    def _submit(self, command: Command, kind: type[R]) -> R:
+        number = self._client.submit(command)
+        request = self._requests[number] = kind(self, number)
         self._timer.setInterval(SHORTEST)
         return request
+
+    def _cancel(self, number: int) -> None:
+        self._client.cancel(number)  # one that has ended is left alone

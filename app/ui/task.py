@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -18,13 +19,17 @@ from app.errors import EngineError, SlipstreamError
 from app.jobs import CancelToken, JobCancelled
 
 T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
+
+_running: Final[set[Task[Any]]] = set()
+"""No task goes before its end has come to the main thread, even where its parent has gone:
+its thread may be speaking through it at that very moment. It is not its parent's child."""
 
 
 class Task(QObject, Generic[T]):
     _progressed = Signal(float)
-    _done = Signal(object)
-    _failed = Signal(object)
+    _ended = Signal(object)  # what is to be called on the main thread, or None
 
     def __init__(
         self,
@@ -34,60 +39,52 @@ class Task(QObject, Generic[T]):
         failure: Callable[[SlipstreamError], None],
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._operation = operation
         self._token = CancelToken()
-        self._success, self._failure = success, failure
-        self._done.connect(self._succeed)
-        self._failed.connect(self._fail)
-        if progress is not None:
-            self._progressed.connect(progress)
+        self._success, self._failure, self._progress = success, failure, progress
+        self._progressed.connect(self._go_on)
+        self._ended.connect(self._end)
+        parent.destroyed.connect(self.cancel)
+        _running.add(self)
+        self.destroyed.connect(lambda: _running.discard(self))
         self._thread = threading.Thread(target=self._work, name="task", daemon=True)
         self._thread.start()
 
     def cancel(self) -> None:
+        """Nothing is called any more, whatever has been sent already."""
         self._token.cancel()
 
     def join(self, seconds: float) -> None:
         self._thread.join(seconds)
 
     def _work(self) -> None:
+        told: Callable[[], None] | None = None
         try:
-            result = self._operation(self._report, self._token)
+            result = self._operation(self._progressed.emit, self._token)
+            told = partial(self._success, result)
         except JobCancelled:
-            return
+            pass
         except SlipstreamError as error:
-            self._tell(self._failed, error)
+            told = partial(self._failure, error)
         except Exception as error:
-            _log.exception("A task failed.")
-            told = EngineError(
+            # A fault of ours, not of the input.
+            _log.exception("A task in the background failed.")
+            failure = EngineError(
                 f"Something went wrong: {error}", remedy="The log has the details; try again."
             )
-            told.__cause__ = error
-            self._tell(self._failed, told)
-        else:
-            self._tell(self._done, result)
+            failure.__cause__ = error
+            told = partial(self._failure, failure)
+        self._ended.emit(told)
 
-    def _report(self, fraction: float) -> None:
-        self._tell(self._progressed, fraction)
+    def _go_on(self, fraction: float) -> None:
+        if self._progress is not None and not self._token.cancelled:
+            self._progress(fraction)
 
-    def _tell(self, signal: object, value: object) -> None:
-        if self._token.cancelled:
-            return
-        try:
-            signal.emit(value)  # type: ignore[attr-defined]
-        except RuntimeError:
-            return  # the parent is gone, and this with it
-
-    def _succeed(self, result: T) -> None:
-        self.deleteLater()
-        if not self._token.cancelled:  # it may have been, since the result was sent
-            self._success(result)
-
-    def _fail(self, error: SlipstreamError) -> None:
-        self.deleteLater()
-        if not self._token.cancelled:
-            self._failure(error)
+    def _end(self, told: Callable[[], None] | None) -> None:
+        self.deleteLater()  # not before Qt has left it
+        if told is not None and not self._token.cancelled:
+            told()
 
 
 run = Task

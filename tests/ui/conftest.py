@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -16,15 +19,38 @@ from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
 
 OpenWindow = Callable[..., MainWindow]
+WaitUntil = Callable[[Callable[[], bool]], None]
 
-
-@pytest.fixture(scope="session")
-def look(qapp: QApplication) -> Theme:
-    return Theme(qapp, "light")
+LONGEST_WAIT_MS = 60_000
+"""For what comes soon on any machine, however busy: a wait ends when it has come."""
 
 
 @pytest.fixture
-def open_window(qtbot: QtBot, look: Theme) -> Iterator[OpenWindow]:
+def owner(qapp: QApplication) -> Iterator[QObject]:
+    """The parent of what a test makes without a window, which goes with it at the end.
+
+    Left to a garbage collection, it would go in whatever thread that happens to run in.
+    """
+    result = QObject()
+    yield result
+    shiboken6.delete(result)
+
+
+@pytest.fixture
+def wait_until(qtbot: QtBot) -> WaitUntil:
+    """Run the event loop until something holds."""
+    return lambda holds: qtbot.waitUntil(holds, timeout=LONGEST_WAIT_MS)
+
+
+@pytest.fixture(scope="session")
+def look(qapp: QApplication) -> Iterator[Theme]:
+    yield Theme(qapp, "light")
+    # Offscreen, Qt keeps what was copied until after Python's end, which is too long.
+    QGuiApplication.clipboard().clear()
+
+
+@pytest.fixture
+def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[OpenWindow]:
     """`open_window(engine=..., models=..., **settings)`: a window with a loaded model."""
     windows: list[MainWindow] = []
 
@@ -33,14 +59,17 @@ def open_window(qtbot: QtBot, look: Theme) -> Iterator[OpenWindow]:
         models: FakeModels | None = None,
         wait: bool = True,
         save: Callable[[Settings], None] = lambda _: None,
+        problems: Sequence[str] = (),
         **settings: Any,
     ) -> MainWindow:
         chosen = Settings(**{"theme": "light", **settings})
-        window = MainWindow(engine or BatchEngine(), models or FakeModels(), chosen, save, look)
+        window = MainWindow(
+            engine or BatchEngine(), models or FakeModels(), chosen, save, look, problems=problems
+        )
         windows.append(window)
         window.show()
         if wait:
-            qtbot.waitUntil(lambda: window.header.chip.state.text == "DFlash ready")
+            wait_until(lambda: window.header.chip.state.text == "DFlash ready")
         return window
 
     yield open_it
@@ -51,12 +80,12 @@ def open_window(qtbot: QtBot, look: Theme) -> Iterator[OpenWindow]:
 
 
 @pytest.fixture
-def ask(qtbot: QtBot) -> Callable[[MainWindow, str], None]:
+def ask(wait_until: WaitUntil) -> Callable[[MainWindow, str], None]:
     """Send and wait for the end of the answer and of its rendering."""
 
     def ask_it(window: MainWindow, text: str) -> None:
-        window.send(text)
-        qtbot.waitUntil(lambda: not window.answering.busy, timeout=20_000)
-        qtbot.waitUntil(lambda: window.view.answers[-1].rendered, timeout=20_000)
+        assert window.controller.ask(text)
+        wait_until(lambda: not window.controller.busy)
+        wait_until(lambda: window.chats.view.answers[-1].rendered)
 
     return ask_it

@@ -62,7 +62,7 @@ def wait(until: Callable[[], bool], limit_ms: int = 60_000) -> None:
 
 
 def answered(window: MainWindow) -> bool:
-    return not window.answering.busy and all(a.rendered for a in window.view.answers)
+    return not window.controller.busy and all(a.rendered for a in window.chats.view.answers)
 
 
 def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> list[Path]:
@@ -83,20 +83,20 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     window.resize(1280, 800)
     window.show()
     wait(lambda: window.header.chip.state.text.startswith("DFlash ready"))
-    wait(lambda: window.meters.model.plain_tokens_per_s is not None)
+    wait(lambda: window.meters.plain_tokens_per_s is not None)
     shoot("empty")
-    window.send("Count to twenty")
+    window.controller.ask("Count to twenty")
     if real:
         wait(lambda: answered(window))
-        window.new_chat()
+        window.controller.new_chat()
     else:
-        wait(lambda: len(window.view.answers[0].text) > 300)
+        wait(lambda: len(window.chats.view.answers[0].turn.text) > 300)
         shoot("streaming")
-        window.new_chat()
+        window.controller.new_chat()
         wait(lambda: answered(window))
-    window.send(QUESTION)
+    window.controller.ask(QUESTION)
     wait(lambda: answered(window))
-    window.view.verticalScrollBar().setValue(0)
+    window.chats.view.verticalScrollBar().setValue(0)
     shoot("chat")
     if not real:
         states(window, scripted, shoot)
@@ -118,12 +118,12 @@ def states(window: MainWindow, engine: BatchEngine, shoot: Shoot) -> None:
         "The prompt has 5,120 tokens, the context holds 4,096.",
         remedy="Start a new chat, or raise the context in the settings.",
     )
-    window.send("And now the whole book, please.")
+    window.controller.ask("And now the whole book, please.")
     wait(lambda: answered(window))
-    window.view.answers[0]._why.click()
-    window.view.link_chosen.emit("https://arxiv.org/abs/2602.06036")
+    window.chats.view.answers[0]._why.click()
+    window.chats.view.link_chosen.emit("https://arxiv.org/abs/2602.06036")
     wait(lambda: True)
-    window.view.go_down()
+    window.chats.view.go_down()
     shoot("error")
 
 

@@ -5,32 +5,33 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from pytestqt.qtbot import QtBot
+from PySide6.QtCore import QObject
 
 from app.conversation import ChatMessage, Role
-from app.engine import AskParams, LoadParams, Script
-from app.ui.bridge import IDLE, LONGEST, SHORTEST, EngineBridge
+from app.engine import Answer, AskParams, LoadParams, RoundRecord, Script
+from app.errors import ModelFileError
+from app.ui.bridge import IDLE, LONGEST, SHORTEST, EngineBridge, Reply
 from tests.ui.fakes import BatchEngine
 
 HELLO = (ChatMessage(Role.USER, "Hello"),)
 
 
-def loaded(engine: BatchEngine) -> EngineBridge:
-    bridge = EngineBridge(engine)
+def loaded(engine: BatchEngine, owner: QObject) -> EngineBridge:
+    bridge = EngineBridge(engine, owner)
     bridge.load(LoadParams(Path("target.gguf")))
     for _ in range(4):
         bridge.drain()
     return bridge
 
 
-def test_signals_come_in_order_and_rounds_in_bundles(qtbot: QtBot) -> None:
+def test_signals_come_in_order_and_rounds_in_bundles(owner: QObject) -> None:
     engine = BatchEngine(Script(text=" ".join(f"word{i}" for i in range(60))), batch=1000)
-    bridge = loaded(engine)
+    bridge = loaded(engine, owner)
     told: list[object] = []
-    bridge.prefilled.connect(lambda request, event: told.append("prefilled"))
-    bridge.decoded.connect(lambda request, text, reasoning, rounds: told.append((text, rounds)))
-    bridge.finished.connect(lambda request, answer: told.append(answer))
-    bridge.ask(HELLO, AskParams())
+    reply = bridge.ask(HELLO, AskParams())
+    reply.prefilled.connect(lambda event: told.append("prefilled"))
+    reply.decoded.connect(lambda text, reasoning, rounds: told.append((text, rounds)))
+    reply.finished.connect(told.append)
     bridge.drain()
     assert told[0] == "prefilled"
     assert len(told) == 3
@@ -39,8 +40,68 @@ def test_signals_come_in_order_and_rounds_in_bundles(qtbot: QtBot) -> None:
     assert len(rounds) == told[2].totals.rounds  # type: ignore[attr-defined]
 
 
-def test_the_timer_hurries_only_while_something_is_open(qtbot: QtBot) -> None:
-    bridge = loaded(BatchEngine(batch=1000))
+def test_each_request_is_told_of_its_own_alone(owner: QObject) -> None:
+    bridge = loaded(BatchEngine(Script(text="one two three"), batch=1), owner)
+    texts, ends = ["", ""], [0, 0]
+
+    def listen(index: int, reply: Reply) -> None:
+        def grow(text: str, reasoning: str, rounds: list[RoundRecord]) -> None:
+            texts[index] += text
+
+        def end(answer: Answer) -> None:
+            ends[index] += 1
+
+        reply.decoded.connect(grow)
+        reply.finished.connect(end)
+
+    replies = [bridge.ask(HELLO, AskParams()) for _ in texts]
+    for index, reply in enumerate(replies):
+        listen(index, reply)
+    replies[0].cancel()
+    for _ in range(20):
+        bridge.drain()
+    assert texts == ["", "one two three"]
+    assert ends == [1, 1]
+    replies[0].cancel()  # it has ended: nothing happens
+
+
+def test_what_is_abandoned_tells_nothing(owner: QObject) -> None:
+    engine = BatchEngine(batch=1)
+    bridge = EngineBridge(engine, owner)
+    told: list[object] = []
+    models: list[object] = []
+    bridge.model_changed.connect(models.append)
+    request = bridge.load(LoadParams(Path("target.gguf")))
+    for signal in (request.progressed, request.finished, request.failed):
+        signal.connect(told.append)
+    request.abandon()
+    for _ in range(6):
+        bridge.drain()
+    assert not told
+    assert bridge.interval == IDLE
+
+
+def test_what_is_loaded_is_told_to_everybody(owner: QObject) -> None:
+    engine = BatchEngine(batch=1000)
+    bridge = EngineBridge(engine, owner)
+    models: list[object] = []
+    rates: list[float] = []
+    bridge.model_changed.connect(models.append)
+    bridge.plain_measured.connect(rates.append)
+    loads: list[object] = []
+    bridge.load(LoadParams(Path("target.gguf"))).finished.connect(loads.append)
+    bridge.drain()
+    assert models == loads
+    bridge.drain()
+    assert rates == [engine.script.plain_tokens_per_s]
+    engine.script.load_error = ModelFileError("Cut short.", remedy="Convert it again.")
+    bridge.load(LoadParams(Path("target.gguf")))
+    bridge.drain()
+    assert models[-1] is None
+
+
+def test_the_timer_hurries_only_while_something_is_open(owner: QObject) -> None:
+    bridge = loaded(BatchEngine(batch=1000), owner)
     assert bridge.interval == IDLE
     bridge.ask(HELLO, AskParams())
     assert bridge.interval == SHORTEST
@@ -48,11 +109,11 @@ def test_the_timer_hurries_only_while_something_is_open(qtbot: QtBot) -> None:
     assert bridge.interval == IDLE
 
 
-def test_a_slow_window_is_given_time(qtbot: QtBot) -> None:
-    bridge = loaded(BatchEngine(Script(text="word " * 200), batch=1))
+def test_a_slow_window_is_given_time(owner: QObject) -> None:
+    bridge = loaded(BatchEngine(Script(text="word " * 200), batch=1), owner)
     slow = True
-    bridge.decoded.connect(lambda *_: time.sleep(0.02 if slow else 0))
-    bridge.ask(HELLO, AskParams())
+    reply = bridge.ask(HELLO, AskParams())
+    reply.decoded.connect(lambda *_: time.sleep(0.02 if slow else 0))
     intervals = []
     bridge.drain()
     for _ in range(6):

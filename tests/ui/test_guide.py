@@ -22,13 +22,15 @@ def test_the_guide_answers_in_the_window(qtbot: QtBot, look: Theme) -> None:
     qtbot.addWidget(window)
     window.resize(1280, 800)
     window.show()
-    qtbot.waitUntil(lambda: window.meters.model.plain_tokens_per_s is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: window.meters.plain_tokens_per_s is not None, timeout=60_000)
 
-    window.send("What is DFlash?")
-    qtbot.waitUntil(lambda: bool(window.view.answers), timeout=10_000)
+    window.controller.ask("What is DFlash?")
+    qtbot.waitUntil(lambda: bool(window.chats.view.answers), timeout=10_000)
     qtbot.waitUntil(lambda: answered(window), timeout=60_000)
-    assert window.view.answers[0].text.startswith("DFlash is a way to make a language model")
-    length = window.meters.model.totals.mean_accepted_length
+    assert window.chats.view.answers[0].turn.text.startswith(
+        "DFlash is a way to make a language model"
+    )
+    length = window.meters.counters.totals.mean_accepted_length
     assert length is not None
     assert length >= 6
 

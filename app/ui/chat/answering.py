@@ -1,104 +1,54 @@
-"""Questions to the engine, and its events to the answers they belong to.
-
-One answer at a time is wanted: a new question stops the one that runs. Events carry
-their request, so that what still comes of a stopped answer goes where it belongs.
-"""
+"""The making of one answer: what comes of it goes into its turn, and is told on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QObject, Signal
 
-from app.engine import Answer, AskParams, Prefilled, RoundRecord
+from app.conversation import Turn
+from app.engine import Answer, Prefilled, RoundRecord
 from app.errors import SlipstreamError
-from app.ui.bridge import EngineBridge
-from app.ui.chat.conversation import Conversation, Exchange
-from app.ui.chat.message import AnswerView
-from app.ui.chat.view import ChatView
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    conversation: Conversation
-    exchange: Exchange
-    view: AnswerView
+from app.ui.bridge import Reply
 
 
 class Answering(QObject):
-    busy_changed = Signal(bool)
-    began = Signal()
-    rounds_came = Signal(list)  # RoundRecords of the answer that runs
-    prompt_read = Signal(object)  # Prefilled
-    ended = Signal(object)  # Answer, or None where it failed
+    """It outlives no reply: however the answer ends, `ended` comes once."""
 
-    def __init__(self, bridge: EngineBridge, parent: QObject | None = None) -> None:
+    grew = Signal(str, str)  # text and reasoning that are new in the turn
+    ended = Signal()
+
+    def __init__(self, reply: Reply, turn: Turn, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._bridge = bridge
-        self._targets: dict[int, _Target] = {}
-        self._running: int | None = None
-        bridge.prefilled.connect(self._prefilled)
-        bridge.decoded.connect(self._decoded)
-        bridge.finished.connect(self._finished)
-        bridge.failed.connect(self._failed)
-
-    @property
-    def busy(self) -> bool:
-        return self._running is not None
-
-    def ask(
-        self, conversation: Conversation, view: ChatView, question: str, params: AskParams
-    ) -> None:
-        view.add_question(question)
-        conversation.exchanges.append(Exchange(question))
-        self._start(conversation, view, params)
-
-    def again(self, conversation: Conversation, view: ChatView, params: AskParams) -> None:
-        """Make the last answer anew, in its place."""
-        last = conversation.exchanges[-1]
-        conversation.exchanges[-1] = Exchange(last.question)
-        self._targets = {r: t for r, t in self._targets.items() if t.exchange is not last}
-        view.drop_answer()
-        self._start(conversation, view, params)
+        self.turn = turn
+        self._reply = reply
+        self._begun = False
+        reply.prefilled.connect(self._prompt_read)
+        reply.decoded.connect(self._grow)
+        reply.finished.connect(self._finish)
+        reply.failed.connect(self._fail)
 
     def stop(self) -> None:
-        if self._running is not None:
-            self._bridge.cancel(self._running)
+        self._reply.cancel()
 
-    def _start(self, conversation: Conversation, view: ChatView, params: AskParams) -> None:
-        self.stop()
-        answer = view.add_answer()
-        request = self._bridge.ask(conversation.messages(), params)
-        self._targets[request] = _Target(conversation, conversation.exchanges[-1], answer)
-        self._running = request
-        self.began.emit()
-        self.busy_changed.emit(True)
+    def _prompt_read(self, event: Prefilled) -> None:
+        self.turn.context = event.prompt_tokens
 
-    def _prefilled(self, request: int, event: Prefilled) -> None:
-        if request == self._running:
-            self.prompt_read.emit(event)
+    def _grow(self, text: str, reasoning: str, rounds: list[RoundRecord]) -> None:
+        self.turn.text += text
+        self.turn.reasoning += reasoning
+        first = 0 if self._begun else 1  # the token of prefill belongs to no round
+        self._begun = True
+        self.turn.context += first + sum(len(r.token_ids) for r in rounds)
+        self.grew.emit(text, reasoning)
 
-    def _decoded(self, request: int, text: str, reasoning: str, rounds: list[RoundRecord]) -> None:
-        if target := self._targets.get(request):
-            target.exchange.text += text
-            target.exchange.reasoning += reasoning
-            target.view.add(text, reasoning)
-        if request == self._running:
-            self.rounds_came.emit(rounds)
+    def _finish(self, answer: Answer) -> None:
+        self.turn.figures = answer
+        self.turn.context = answer.prompt_tokens + answer.completion_tokens
+        self._end()
 
-    def _finished(self, request: int, answer: Answer) -> None:
-        if target := self._targets.pop(request, None):
-            target.exchange.answer = answer
-            target.view.finish(answer)
-        self._end(request, answer)
+    def _fail(self, error: SlipstreamError) -> None:
+        self.turn.error = error
+        self._end()
 
-    def _failed(self, request: int, error: SlipstreamError) -> None:
-        if target := self._targets.pop(request, None):
-            target.view.fail(error)
-        self._end(request, None)
-
-    def _end(self, request: int, answer: Answer | None) -> None:
-        if request == self._running:
-            self._running = None
-            self.ended.emit(answer)
-            self.busy_changed.emit(False)
+    def _end(self) -> None:
+        self.ended.emit()
+        self.deleteLater()

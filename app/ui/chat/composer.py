@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -86,6 +86,8 @@ class Field(QPlainTextEdit):
 
 
 class Composer(QFrame):
+    """It keeps what was written until `clear`: whoever takes the message says so."""
+
     send_wanted = Signal(str)
     stop_wanted = Signal()
     think_changed = Signal(bool)
@@ -95,6 +97,7 @@ class Composer(QFrame):
         self.setProperty("kind", "composer")
         self._busy = False
         self._obstacle = ""
+        self._waiting = False  # for the obstacle to go: then it is sent by itself
         self._pasted: list[str] = []
         self.field = Field()
         self._pastes = IconButton(
@@ -133,7 +136,7 @@ class Composer(QFrame):
         column.addLayout(tools)
 
         self.field.send_wanted.connect(self._send)
-        self.field.textChanged.connect(self._update)
+        self.field.textChanged.connect(self._edited)
         self.field.long_pasted.connect(lambda text: self._set_pasted([*self._pasted, text]))
         self.field.focused.connect(self._show_focus)
         self.send.clicked.connect(self._send)
@@ -153,12 +156,29 @@ class Composer(QFrame):
         self.stop.setVisible(busy)
         self.send.setVisible(not busy)
         self._update()
+        self._send_waiting()
 
     def set_obstacle(self, why: str) -> None:
-        """Why nothing can be sent now; empty when it can."""
+        """Why nothing can be sent now; empty when it can, and what waits for that is sent."""
         self._obstacle = why
-        self._hint.setText(why)
         self._update()
+        self._send_waiting()
+
+    def suggest(self, text: str) -> None:
+        """Send `text` as soon as nothing is in the way, unless it is changed before that.
+
+        Where there is a draft, it joins that and waits for the user.
+        """
+        drafted = not self._blank()
+        self.field.moveCursor(QTextCursor.MoveOperation.End)
+        self.field.insertPlainText(f"\n{text}" if drafted else text)
+        self._waiting = not drafted
+        self._update()
+        self._send_waiting()
+
+    def clear(self) -> None:
+        self.field.clear()
+        self._set_pasted([])
 
     def set_context(self, used: int, size: int) -> None:
         self._context.setText(f"{words.count(used)} / {words.count(size)}" if size else "")
@@ -168,23 +188,36 @@ class Composer(QFrame):
 
     def _send(self) -> None:
         if self.send.isEnabled() and not self._busy:
-            text = self._message()
-            self.field.clear()
-            self._set_pasted([])
-            self.send_wanted.emit(text)
+            self.send_wanted.emit(self._message())
+
+    def _send_waiting(self) -> None:
+        if self._waiting and not self._obstacle and not self._busy:
+            self._waiting = False
+            self._send()
 
     def _message(self) -> str:
         written = self.field.toPlainText().strip("\n")
         return "\n\n".join(part for part in (written, *self._pasted) if part.strip())
 
+    def _blank(self) -> bool:
+        """Whether there is nothing to send; the pasted texts need no look for that."""
+        return not self._pasted and not self.field.toPlainText().strip()
+
+    def _edited(self) -> None:
+        self._waiting = False
+        self._update()
+
     def _set_pasted(self, texts: list[str]) -> None:
-        self._pasted = texts
-        self._pastes.setText(f"Pasted text · {words.count(sum(map(len, texts)))} characters")
-        self._pastes.setVisible(bool(texts))
+        self._pasted = [text for text in texts if text.strip()]
+        length = sum(map(len, self._pasted))
+        self._pastes.setText(f"Pasted text · {words.count(length)} characters")
+        self._pastes.setVisible(bool(self._pasted))
         self._update()
 
     def _update(self) -> None:
-        self.send.setEnabled(bool(self._message()) and not self._obstacle)
+        waits = " · sent as soon as it can be" if self._waiting else ""
+        self._hint.setText(f"{self._obstacle}{waits}" if self._obstacle else "")
+        self.send.setEnabled(not self._obstacle and not self._blank())
 
     def _show_focus(self, focused: bool) -> None:
         self.setProperty("focused", focused)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QElapsedTimer, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from app.conversation import Turn
 from app.engine import Answer
 from app.errors import SlipstreamError
 from app.ui.look import theme, words
@@ -30,11 +31,10 @@ class Question(QWidget):
 
     link_chosen = Signal(str)
 
-    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.text = text
-        self._view = TextView("Your message")
-        self._view.written = text
+        self.turn = turn
+        self._view = TextView("Your message", lambda: turn.text)
         self._view.link_chosen.connect(self.link_chosen)
         self._writer = DocumentWriter(self._view.document())
         self._text = Sliced(self, self._writer.more)
@@ -64,29 +64,34 @@ class Question(QWidget):
         self._writer.clear()
         self._writer.open_plain()
         self._fit()
-        self._text.add(self.text)
+        self._text.add(self.turn.text)
 
     def _fit(self) -> None:
         widest = round(self.width() * 0.85) - 2 * Space.L
         metrics = QFontMetricsF(theme.font(Size.BODY))
         # A long text is wide for sure; a short one is measured.
-        lines = self.text.split("\n") if len(self.text) < _LONG else []
+        text = self.turn.text
+        lines = text.split("\n") if len(text) < _LONG else []
         ideal = max((metrics.horizontalAdvance(line) for line in lines), default=widest)
         self._view.setFixedWidth(max(24, min(math.ceil(ideal) + 2, widest)))
 
 
 class AnswerView(QWidget):
-    """An answer while it comes and afterwards: reasoning, text, footer, what went wrong."""
+    """An answer while it comes and afterwards: reasoning, text, footer, what went wrong.
+
+    The text is the turn's; `grow` and `finish` tell that there is more of it to show.
+    """
 
     link_chosen = Signal(str)
     again_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.turn = turn
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._palette = theme.current()
-        self._text = self._reasoning = ""
         self._finished = False
+        self._begun = False  # whether there is any of the text, apart from the thinking
         self._rendering = Sliced(self, self._render)
         self._failure: Notice | None = None
         self._thinking = QElapsedTimer()
@@ -103,11 +108,11 @@ class AnswerView(QWidget):
         self._think.setCheckable(True)
         self._think.hide()
         self._think.toggled.connect(self._fold)
-        self._thoughts = TextView("Thinking of the answer")
+        self._thoughts = TextView("Thinking of the answer", self._reasoning)
         self._thoughts_page = _beside_rule(self._thoughts)
         self._thoughts_page.hide()
         self._thoughts_writer = DocumentWriter(self._thoughts.document(), role="muted")
-        self._body = TextView("Answer")
+        self._body = TextView("Answer", lambda: turn.text)
         self._writer = DocumentWriter(self._body.document())
         self._stream = MarkdownStream(self._writer)
         self._highlighter = Highlighter(self._body.document())
@@ -123,56 +128,46 @@ class AnswerView(QWidget):
         self._layout.addWidget(self._body)
         self._layout.addWidget(self._make_footer())
         self._body.hide()
+        if turn.said:
+            self.grow(turn.text, turn.reasoning)
+        if turn.figures is not None or turn.error is not None:
+            self.finish()
 
     # --- what comes in ----------------------------------------------------------
-
-    @property
-    def text(self) -> str:
-        return self._text
-
-    @property
-    def reasoning(self) -> str:
-        return self._reasoning
 
     @property
     def rendered(self) -> bool:
         """Whether all text that came is on the page."""
         return not self._rendering.waiting
 
-    def add(self, text: str, reasoning: str) -> None:
+    def grow(self, text: str, reasoning: str) -> None:
+        """Show what came at the end of the turn's text and reasoning."""
         if reasoning:
             self._add_reasoning(reasoning)
         if text:
-            if self._thinking.isValid() and not self._text:
+            if self._thinking.isValid() and not self._begun:
                 self._stop_thinking()
+            self._begun = True
             self._state.hide()
             self._body.show()
-            self._text += text
-            self._body.written = self._text
             self._rendering.add(text)
 
-    def finish(self, answer: Answer) -> None:
-        self._end()
+    def finish(self) -> None:
+        """Show how the answer was made, or what went wrong: what came before stays valid."""
+        self._finished = True
+        self._state.hide()
+        if self._thinking.isValid():
+            self._stop_thinking()
+        self._rendering.add("")  # the end is to be rendered too
         self._footer.show()
-        self._facts.setText(words.footer(answer))
-        self._details.setText(words.details(answer))
-        note = words.finish_note(answer)
-        self._note.setText(note)
-        self._note.setVisible(bool(note))
-        self._facts.setAccessibleName(f"{words.footer(answer)} {note}".strip())
-        self._why.setVisible(answer.totals.rounds > 0)
-        self._copy.setVisible(bool(self._text))
-
-    def fail(self, error: SlipstreamError) -> None:
-        """Show what went wrong below the text that came before, which stays valid."""
-        self._end()
-        self._failure = Notice(error.message, error.remedy, level="error", closable=False)
-        self._layout.insertWidget(self._layout.indexOf(self._footer), self._failure)
-        self._failure.show()
-        self._footer.show()
-        for part in (self._facts, self._note, self._why):
-            part.hide()
-        self._copy.setVisible(bool(self._text))
+        self._copy.setVisible(bool(self.turn.text))
+        if isinstance(self.turn.figures, Answer):
+            self._show_figures(self.turn.figures)
+        else:
+            for part in (self._facts, self._note, self._why):
+                part.hide()
+        if isinstance(self.turn.error, SlipstreamError):
+            self._show_failure(self.turn.error)
 
     def set_last(self, last: bool) -> None:
         """Only the last answer can be made again."""
@@ -219,17 +214,34 @@ class AnswerView(QWidget):
         self._footer.hide()
         return self._footer
 
+    def _show_figures(self, answer: Answer) -> None:
+        self._facts.setText(words.footer(answer))
+        self._details.setText(words.details(answer))
+        note = words.finish_note(answer)
+        self._note.setText(note)
+        self._note.setVisible(bool(note))
+        self._facts.setAccessibleName(f"{words.footer(answer)} {note}".strip())
+        self._why.setVisible(answer.totals.rounds > 0)
+
+    def _show_failure(self, error: SlipstreamError) -> None:
+        self._failure = Notice(error.message, error.remedy, level="error", closable=False)
+        self._layout.insertWidget(self._layout.indexOf(self._footer), self._failure)
+        self._failure.show()
+
+    def _reasoning(self) -> str:
+        """As it is shown: models begin with empty lines."""
+        return self.turn.reasoning.lstrip("\n")
+
     def _add_reasoning(self, text: str) -> None:
-        if not self._reasoning:
+        if self._think.isHidden():
             self._thinking.start()
             self._think.show()
             self._state.hide()
             self._thoughts_writer.open_plain()
+        if self._thoughts.document().isEmpty():
             text = text.lstrip("\n")
-        self._reasoning += text
-        self._thoughts.written = self._reasoning
         self._thoughts_writer.more(text)
-        if not self._text:
+        if not self._begun:
             self._thought_ms = self._thinking.elapsed()
             self._think.setText(f"thinking for {self._thought_ms / 1000:.0f} s")
 
@@ -257,13 +269,6 @@ class AnswerView(QWidget):
             self._highlighter.add(code)
         self._coloured = len(closed)
 
-    def _end(self) -> None:
-        self._finished = True
-        self._state.hide()
-        if self._thinking.isValid():
-            self._stop_thinking()
-        self._rendering.add("")  # the end is to be rendered too
-
     def _rewrite(self) -> None:
         """Write everything again in the palette's new colours."""
         self._palette = theme.current()
@@ -273,13 +278,13 @@ class AnswerView(QWidget):
         self._writer.clear()
         self._stream = MarkdownStream(self._writer)
         self._thoughts_writer.clear()
-        if self._reasoning:
+        if self.turn.reasoning:
             self._thoughts_writer.open_plain()
-            self._thoughts_writer.more(self._reasoning)
-        self._rendering.add(self._text)
+            self._thoughts_writer.more(self._reasoning())
+        self._rendering.add(self.turn.text)
 
     def _copy_answer(self) -> None:
-        QGuiApplication.clipboard().setText(self._text)
+        QGuiApplication.clipboard().setText(self.turn.text)
         self._copy.confirm()
 
     def sizeHint(self) -> QSize:

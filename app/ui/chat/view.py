@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.conversation import Role, Turn
 from app.ui.chat.message import AnswerView, Question
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
@@ -81,7 +83,7 @@ class ChatView(QScrollArea):
         # Qt is still in the middle of laying out when it tells a new range.
         self._settle = QTimer(self, interval=0, singleShot=True)
         self._settle.timeout.connect(self._keep_down)
-        self._answers: list[AnswerView] = []
+        self._shown: list[Question | AnswerView] = []
 
         page = _Page()
         page.setObjectName("scrolled")
@@ -101,33 +103,35 @@ class ChatView(QScrollArea):
 
     @property
     def answers(self) -> list[AnswerView]:
-        return self._answers
+        return [m for m in self._shown if isinstance(m, AnswerView)]
 
-    def add_question(self, text: str) -> None:
-        if self._welcome.isVisibleTo(self):
+    def answer_of(self, turn: Turn) -> AnswerView | None:
+        """What shows `turn`, if it is an answer of the path that is shown."""
+        return next((a for a in reversed(self.answers) if a.turn is turn), None)
+
+    def show_path(self, turns: Sequence[Turn]) -> None:
+        """Show these turns, and go to the newest where it is a new question.
+
+        What is shown already and has the same place in the path stays as it is.
+        """
+        turns = [t for t in turns if t.role is not Role.SYSTEM]
+        same = 0
+        while same < min(len(turns), len(self._shown)) and self._shown[same].turn is turns[same]:
+            same += 1
+        for message in self._shown[same:]:
+            self._messages.removeWidget(message)
+            message.hide()
+            message.deleteLater()
+        del self._shown[same:]
+        if turns and self._welcome.isVisibleTo(self):
             self._welcome.hide()
             self._messages.addStretch(1)
-        question = Question(text)
-        question.link_chosen.connect(self.link_chosen)
-        self._add(question)
-        self.go_down()
-
-    def add_answer(self) -> AnswerView:
-        answer = AnswerView()
-        answer.link_chosen.connect(self.link_chosen)
-        answer.again_wanted.connect(self.again_wanted)
-        if self._answers:
-            self._answers[-1].set_last(False)
-        self._answers.append(answer)
-        self._add(answer)
-        return answer
-
-    def drop_answer(self) -> None:
-        """Remove the last answer, which is about to be made again."""
-        answer = self._answers.pop()
-        self._messages.removeWidget(answer)
-        answer.hide()
-        answer.deleteLater()
+        if same and isinstance(last := self._shown[-1], AnswerView):
+            last.set_last(same == len(turns))
+        for turn in turns[same:]:
+            self._add(turn, last=turn is turns[-1])
+        if any(turn.role is Role.USER for turn in turns[same:]):
+            self.go_down()
 
     def go_down(self) -> None:
         self._follow = True
@@ -141,8 +145,17 @@ class ChatView(QScrollArea):
         self._messages.setContentsMargins(side, Space.XL, side, Space.XL)
         self._place_button()
 
-    def _add(self, widget: QWidget) -> None:
-        self._messages.insertWidget(self._messages.count() - 1, widget)
+    def _add(self, turn: Turn, last: bool) -> None:
+        message: Question | AnswerView
+        if turn.role is Role.USER:
+            message = Question(turn)
+        else:
+            message = AnswerView(turn)
+            message.again_wanted.connect(self.again_wanted)
+            message.set_last(last)
+        message.link_chosen.connect(self.link_chosen)
+        self._shown.append(message)
+        self._messages.insertWidget(self._messages.count() - 1, message)
 
     def _range_changed(self) -> None:
         if self._follow:

@@ -38,8 +38,13 @@ class Segments(QFrame):
         return next((k for k, b in self._buttons.items() if b.isChecked()), "")
 
     def choose(self, key: str) -> None:
-        """Show `key` as chosen, without telling it."""
-        self._buttons[key].setChecked(True)
+        """Show `key` as chosen, or nothing where it is empty, without telling it."""
+        if key:
+            self._buttons[key].setChecked(True)
+        elif (checked := self._group.checkedButton()) is not None:
+            self._group.setExclusive(False)  # of an exclusive group, one stays chosen
+            checked.setChecked(False)
+            self._group.setExclusive(True)
 
     def set_label(self, key: str, label: str) -> None:
         self._buttons[key].setText(label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from PySide6.QtCore import QByteArray, QEvent, QMimeData, QPointF, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
@@ -24,13 +25,15 @@ from app.ui.markdown.formats import CODE_HEADER
 
 
 class TextView(QTextBrowser):
-    """`written` is the text's source: it is what is copied when all is selected."""
+    """`source` gives the text as it was written: what is copied when all is selected."""
 
     link_chosen = Signal(str)
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, source: Callable[[], str] = str, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self.written = ""
+        self._source = source
         self._decorations: list[Decoration] = []
         self._copy_buttons: list[IconButton] = []
         self.setAccessibleName(name)
@@ -72,8 +75,9 @@ class TextView(QTextBrowser):
     def createMimeDataFromSelection(self) -> QMimeData:
         cursor, data = self.textCursor(), QMimeData()
         start, end = cursor.selectionStart(), cursor.selectionEnd()
-        everything = self.written and start == 0 and end >= self.document().characterCount() - 1
-        data.setText(self.written if everything else plain_text(self.document(), start, end))
+        everything = start == 0 and end >= self.document().characterCount() - 1
+        text = self._source() if everything else ""
+        data.setText(text or plain_text(self.document(), start, end))
         return data
 
     def wheelEvent(self, event: QWheelEvent) -> None:

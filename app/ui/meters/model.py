@@ -1,7 +1,7 @@
 """What the meters show, from the engine's round records alone. No widgets here.
 
-The rate is over rounds, prefill not included, like `RoundTotals.tokens_per_s`; times are the
-engine's own, so that the window's pace never colours a figure.
+The rate is over rounds, prefill not included, like an answer's own; times are the
+engine's, so that the window's pace never colours a figure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,21 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.engine import RoundRecord, RoundTally, RoundTotals, speedup, tokens_per_second
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.engine import (
+    Answer,
+    LoadedModel,
+    RoundRecord,
+    RoundTally,
+    RoundTotals,
+    speedup,
+    tokens_per_second,
+)
+from app.ui.bridge import Reply
+
+REFRESH_MS: Final = 70
+"""Least time between two signals of `Meters.changed`: about 14 a second."""
 
 STRIP: Final = 12
 """Blocks that the strip remembers."""
@@ -23,22 +37,13 @@ SMOOTH: Final = 6
 
 
 @dataclass(slots=True)
-class MeterModel:
-    """One answer's counters; `plain_tokens_per_s` and `block` belong to the loaded pair."""
+class Counters:
+    """What was counted of one answer."""
 
-    plain_tokens_per_s: float | None = None
-    block: int = 0
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
     _tally: RoundTally = field(default_factory=RoundTally)
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
-
-    def begin(self) -> None:
-        """A new answer: its counters start at nothing, the strip empties."""
-        self._tally = RoundTally()
-        self.last.clear()
-        self.rates.clear()
-        self._recent.clear()
 
     def add(self, records: list[RoundRecord]) -> None:
         for record in records:
@@ -59,12 +64,72 @@ class MeterModel:
         return self.totals.tokens_per_s
 
     @property
-    def speedup(self) -> float | None:
-        return speedup(self.tokens_per_s, self.plain_tokens_per_s)
-
-    @property
     def round_ms(self) -> tuple[float | None, float, float]:
         """Mean milliseconds of a round: draft (None: timed with the verify), verify, host."""
         totals, rounds = self.totals, max(1, self.totals.rounds)
         draft = None if totals.draft_ms is None else totals.draft_ms / rounds
         return draft, totals.verify_ms / rounds, totals.host_ms / rounds
+
+
+class Meters(QObject):
+    """The counters of the newest answer, beside what is known of the loaded pair.
+
+    Whatever shows them listens to `changed`, whose pace is that of the eye and not of
+    the rounds.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.model: LoadedModel | None = None
+        self.plain_tokens_per_s: float | None = None
+        self.counters = Counters()
+        self._timer = QTimer(self, interval=REFRESH_MS, singleShot=True)
+        self._timer.timeout.connect(self.changed)
+
+    @property
+    def speedup(self) -> float | None:
+        return speedup(self.counters.tokens_per_s, self.plain_tokens_per_s)
+
+    @property
+    def block(self) -> int:
+        """The drafter's block length in tokens, 0 without a drafter."""
+        return self.model.block if self.model else 0
+
+    def set_model(self, model: LoadedModel | None) -> None:
+        self.model = model
+        self.plain_tokens_per_s = None
+        self.counters = Counters()
+        self._tell()
+
+    def set_plain(self, tokens_per_s: float) -> None:
+        self.plain_tokens_per_s = tokens_per_s
+        self._later()
+
+    def follow(self, reply: Reply) -> None:
+        """Count a new answer. What still comes of the one before counts for that one."""
+        counters = self.counters = Counters()
+        reply.decoded.connect(lambda text, reasoning, rounds: self._add(counters, rounds))
+        reply.finished.connect(self._end)
+        reply.failed.connect(self._tell)
+        self._later()
+
+    def _add(self, counters: Counters, records: list[RoundRecord]) -> None:
+        counters.add(records)
+        self._later()
+
+    def _end(self, answer: Answer) -> None:
+        """What the engine measured by then counts as known."""
+        if answer.plain_tokens_per_s:
+            self.plain_tokens_per_s = answer.plain_tokens_per_s
+        self._tell()
+
+    def _later(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _tell(self) -> None:
+        """At once: what ends is not to be shown late."""
+        self._timer.stop()
+        self.changed.emit()

@@ -1,38 +1,32 @@
-"""The meter panel: quiet until looked at, at most 15 repaints a second."""
+"""The meter panel: quiet until looked at, and not worked on where it is not seen."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from app.engine import Answer, LoadedModel, RoundRecord
 from app.ui.look import theme, words
 from app.ui.look.theme import Size, Space
-from app.ui.meters.model import MeterModel
+from app.ui.meters.model import Meters
 from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sparkline
-
-REPAINT_MS: Final = 70
-"""Least time between two repaints: about 14 a second."""
 
 WIDTH: Final = 288
 _ROWS: Final = 6
 
 
 class MeterPanel(QScrollArea):
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, meters: Meters, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Meters")
         self.setFixedWidth(WIDTH)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.model = MeterModel()
-        self._loaded: LoadedModel | None = None
-        self._timer = QTimer(self, interval=REPAINT_MS, singleShot=True)
-        self._timer.timeout.connect(self._refresh_if_seen)
+        self._meters = meters
+        meters.changed.connect(self._refresh_if_seen)
 
         self.rate = QLabel()
         self.rate.setFont(theme.font(Size.FIGURE, QFont.Weight.DemiBold))
@@ -85,51 +79,28 @@ class MeterPanel(QScrollArea):
         self.setWidget(page)
         self.refresh()
 
-    def set_model(self, model: LoadedModel) -> None:
-        self._loaded = model
-        self.model = MeterModel(block=model.block)
-        self.refresh()
-
-    def set_plain(self, tokens_per_s: float) -> None:
-        self.model.plain_tokens_per_s = tokens_per_s
-        self._later()
-
-    def begin(self) -> None:
-        self.model.begin()
-        self._later()
-
-    def add(self, records: list[RoundRecord]) -> None:
-        self.model.add(records)
-        self._later()
-
-    def end(self, answer: Answer | None) -> None:
-        """What the engine measured by then counts as known."""
-        if answer is not None and answer.plain_tokens_per_s:
-            self.model.plain_tokens_per_s = answer.plain_tokens_per_s
-        self.refresh()
-
     def refresh(self) -> None:
-        model, totals = self.model, self.model.totals
-        unknown = model.tokens_per_s is None
-        _tell(self.rate, "—" if unknown else words.rate(model.tokens_per_s), "Tokens per second")
-        gain = words.times(model.speedup)
-        _tell(self.speedup, "" if unknown else gain, "Speed-up over plain decoding", gain)
-        plain = words.rate(model.plain_tokens_per_s)
+        meters, counters, totals = self._meters, self._meters.counters, self._meters.counters.totals
+        rate = counters.tokens_per_s
+        _tell(self.rate, "—" if rate is None else words.rate(rate), "Tokens per second")
+        gain = words.times(meters.speedup)
+        _tell(self.speedup, "" if rate is None else gain, "Speed-up over plain decoding", gain)
+        plain = words.rate(meters.plain_tokens_per_s)
         _tell(self.plain, f"plain decoding {plain}", "Plain decoding", plain)
-        self.spark.show_rates(model.rates, model.plain_tokens_per_s)
+        self.spark.show_rates(counters.rates, meters.plain_tokens_per_s)
         mean = totals.mean_accepted_length
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
-        self.bars.show_shares(totals.acceptance_at, model.block - 1)
-        self.strip.show_records(model.last)
-        parts = words.phases(model.round_ms)
+        self.bars.show_shares(totals.acceptance_at, meters.block - 1)
+        self.strip.show_records(counters.last)
+        parts = words.phases(counters.round_ms)
         told = words.milliseconds(sum(part for _, part in parts)) if totals.rounds else "—"
         _tell(self.round, told, "Time of a round")
         self.parts.show_parts(parts)
-        of = f"— of {model.block}"
-        if model.last:  # the anchor and what was drafted
-            last = model.last[-1]
-            of = words.block(len(last.drafted) + 1, model.block, last.reason)
-        _tell(self.block, of if model.block else "no drafter", "Block")
+        of = f"— of {meters.block}"
+        if counters.last:  # the anchor and what was drafted
+            last = counters.last[-1]
+            of = words.block(len(last.drafted) + 1, meters.block, last.reason)
+        _tell(self.block, of if meters.block else "no drafter", "Block")
         self._show_device()
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -137,9 +108,10 @@ class MeterPanel(QScrollArea):
         self.refresh()
 
     def _show_device(self) -> None:
-        loaded = self._loaded
+        loaded = self._meters.model
         if loaded is None:
             _tell(self.device, "No model is loaded", "Device")
+            _tell(self.memory, "", "Memory", words.UNKNOWN)
             return
         device = loaded.device
         layers = f"{loaded.layers_on_device} of {loaded.layers} layers"
@@ -151,10 +123,6 @@ class MeterPanel(QScrollArea):
         elif total:
             memory += f" · {words.size(total)} in all"
         _tell(self.memory, memory, "Memory")
-
-    def _later(self) -> None:
-        if not self._timer.isActive():
-            self._timer.start()
 
     def _refresh_if_seen(self) -> None:
         if self.isVisible():

@@ -4,73 +4,83 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from app.engine import Backend, LoadedModel, LoadParams
+from app.engine import LoadedModel
 from app.errors import SlipstreamError
 from app.library import Pair
-from app.settings import Settings
+from app.loading import LoadChoice
 from app.ui import task
-from app.ui.bridge import EngineBridge
+from app.ui.bridge import EngineBridge, LoadRequest
 from app.ui.models.source import Models
 
 
 class Loader(QObject):
-    preparing = Signal(str)  # what is being done
-    progressed = Signal(float)
-    loaded = Signal(object)  # LoadedModel
+    """One model at a time is wanted: a new one takes the place of one that is on its way."""
+
+    changed = Signal()  # what is loaded, or what is being done for it
     failed = Signal(object)  # SlipstreamError
 
     def __init__(self, bridge: EngineBridge, models: Models, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.model: LoadedModel | None = None
+        self.activity = ""
+        """What is being done, in words; empty where nothing is."""
         self._bridge, self._models = bridge, models
-        self._task: task.Task[Pair] | None = None
-        self._request: int | None = None
-        self.title = ""
-        bridge.loading.connect(self.progressed)
-        bridge.loaded.connect(self._loaded)
-        bridge.failed.connect(self._failed)
+        self._opening: task.Task[Pair] | None = None
+        self._loading: LoadRequest | None = None
+        bridge.model_changed.connect(self._set_model)
 
-    def load(self, settings: Settings) -> None:
-        """Load the chosen model, in place of whatever is loaded or loading."""
+    @property
+    def obstacle(self) -> str:
+        """Why no question can be asked; empty where one can."""
+        return self.activity or ("" if self.model else "No model is loaded")
+
+    def load(self, choice: LoadChoice) -> None:
+        """Load a model in place of whatever is loaded or loading."""
         self.close(0)
-        if self._request is not None:
-            self._bridge.cancel(self._request)
-        self.preparing.emit("Preparing the model …")
-        self._task = task.run(
+        if self._loading is not None:
+            self._loading.abandon()
+            self._loading = None
+        self._opening = task.run(
             self,
-            lambda progress, cancel: self._models.open(settings.model, progress, cancel),
-            lambda pair: self._load(pair, settings),
+            lambda progress, cancel: self._models.open(choice.model, progress, cancel),
+            lambda pair: self._load(pair, choice),
             self._give_up,
-            self.progressed.emit,
+            lambda fraction: self._show("Preparing the model …", fraction),
         )
+        self._show("Preparing the model …")
 
     def close(self, seconds: float) -> None:
         """Stop what runs in the background, waiting for it as long as this."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task.join(seconds)
-            self._task = None
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening.join(seconds)
+            self._opening = None
 
-    def _load(self, pair: Pair, settings: Settings) -> None:
-        self._task = None
-        self.title = pair.title
-        self.preparing.emit("Loading the model …")
+    def _load(self, pair: Pair, choice: LoadChoice) -> None:
+        self._opening = None
         try:
-            backend = Backend(settings.backend)
-            params = LoadParams(pair.target, pair.draft, backend, settings.n_ctx)
+            params = choice.params(pair)
         except SlipstreamError as error:
             self._give_up(error)
             return
-        self._request = self._bridge.load(params)
+        self._loading = self._bridge.load(params)
+        self._loading.progressed.connect(lambda part: self._show("Loading the model …", part))
+        self._loading.finished.connect(lambda model: self._end())
+        self._loading.failed.connect(self._give_up)
+        self._show("Loading the model …")
 
-    def _loaded(self, request: int, model: LoadedModel) -> None:
-        if request == self._request:  # else another one is on its way
-            self._request = None
-            self.loaded.emit(model)
+    def _show(self, activity: str, fraction: float | None = None) -> None:
+        self.activity = activity if fraction is None else f"{activity} {fraction:.0%}"
+        self.changed.emit()
 
-    def _failed(self, request: int, error: SlipstreamError) -> None:
-        if request == self._request:
-            self._give_up(error)
+    def _set_model(self, model: LoadedModel | None) -> None:
+        self.model = model
+        self.changed.emit()
+
+    def _end(self) -> None:
+        self._opening = self._loading = None
+        self._show("")
 
     def _give_up(self, error: SlipstreamError) -> None:
-        self._task = self._request = None
+        self._end()
         self.failed.emit(error)

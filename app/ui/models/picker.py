@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFont
@@ -19,33 +20,45 @@ WIDTH = 340
 
 class ModelPicker(IconButton):
     chosen = Signal(str)
+    opened = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("chevron-down", "Choose a model", parent, text="Choose a model", size=14)
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow after the name
         self.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
-        self._model: ModelStatus | None = None
+        self._models: Sequence[ModelStatus] = ()
+        self._chosen = ""
         self._short = False
         self.popup = _Popup(self)
         self.popup.chosen.connect(self.chosen)
         self.clicked.connect(self._open)
 
-    def set_models(self, models: Sequence[ModelStatus], chosen: str) -> None:
-        self.popup.fill(models, chosen)
-        self._model = next((m for m in models if m.id == chosen), None)
-        self._name()
+    def set_models(self, models: Sequence[ModelStatus]) -> None:
+        self._models = models
+        self._show()
+
+    def set_chosen(self, model: str) -> None:
+        self._chosen = model
+        self._show()
 
     def set_short(self, short: bool) -> None:
         self._short = short
         self._name()
 
+    def _show(self) -> None:
+        self.popup.fill(self._models, self._chosen)
+        self._name()
+
     def _name(self) -> None:
-        if self._model is not None:
-            kind = " · tiny demo model" if _bundled(self._model) else ""
-            self.setText(self._model.title if self._short else f"{self._model.title}{kind}")
-            self.set_label(f"Model: {self._model.title}{kind}")
+        known = catalog.find(self._chosen)
+        titles = (m.title for m in self._models if m.id == self._chosen)
+        title = next(titles, known.title if known else Path(self._chosen).name)
+        kind = " · tiny demo model" if known and known.bundled else ""
+        self.setText(title if self._short else f"{title}{kind}")
+        self.set_label(f"Model: {title}{kind}")
 
     def _open(self) -> None:
+        self.opened.emit()
         self.popup.adjustSize()
         self.popup.move(self.mapToGlobal(QPoint(0, self.height() + Space.XS)))
         self.popup.show()
@@ -110,8 +123,3 @@ class _Row(QPushButton):
             column.addWidget(label)
         # A button's own hint knows nothing of a layout inside it.
         self.setMinimumHeight(column.heightForWidth(WIDTH - 12))
-
-
-def _bundled(model: ModelStatus) -> bool:
-    known = catalog.find(model.id)
-    return known is not None and known.bundled

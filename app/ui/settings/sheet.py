@@ -23,11 +23,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.errors import OptionError
-from app.settings import RANGES, Settings
+from app.settings import RANGES
 from app.ui.look import theme
 from app.ui.look.controls import Segments
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Size, Space
+from app.ui.settings.flow import SettingsFlow
 
 WIDTH: Final = 400
 
@@ -43,17 +44,24 @@ _ABOUT_VERIFY: Final = {
 }
 
 
+_DRAFTER: Final = {"same": "With the model", "auto": "Auto", "cpu": "CPU", "gpu": "GPU"}
+
+
 class NumberRow(QWidget):
     """A label, a field and, below it, a hint or what is wrong."""
 
-    changed = Signal(str, object)
-
     def __init__(
-        self, key: str, label: str, hint: str, kind: Callable[[str], float], empty: str = ""
+        self,
+        flow: SettingsFlow,
+        key: str,
+        label: str,
+        hint: str,
+        kind: Callable[[str], float],
+        empty: str = "",
     ) -> None:
         super().__init__()
+        self._flow = flow
         self._key, self._kind, self._hint, self._empty = key, kind, hint, empty
-        self._settings = Settings()
         name = QLabel(label)
         self.field = QLineEdit()
         self.field.setFixedWidth(112)
@@ -77,10 +85,9 @@ class NumberRow(QWidget):
         column.addWidget(self.note)
         self.field.textEdited.connect(lambda _: self._check())
         self.field.editingFinished.connect(self._finish)
+        flow.follow(key, self.show_value)
 
-    def show_value(self, settings: Settings) -> None:
-        self._settings = settings
-        value = getattr(settings, self._key)
+    def show_value(self, value: float | None) -> None:
         if not self.field.hasFocus():
             self.field.setText(
                 "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
@@ -88,12 +95,12 @@ class NumberRow(QWidget):
             self._complain("")
 
     def _check(self) -> Any:
-        """The value, if it can be used; else None and a complaint, or `...` for none."""
+        """The value, if it can be used; else a complaint, and `...` for none."""
         text = self.field.text().strip()
         try:
             unset = not text and bool(self._empty)
             value: Any = None if unset else self._kind(text.replace(",", "."))
-            replace(self._settings, **{self._key: value})
+            replace(self._flow.current, **{self._key: value})
         except (ValueError, OptionError):
             none = f", or nothing for “{self._empty}”" if self._empty else ""
             self._complain(f"Use {RANGES[self._key]}{none}.")
@@ -102,9 +109,8 @@ class NumberRow(QWidget):
         return value
 
     def _finish(self) -> None:
-        value = self._check()
-        if value is not ... and value != getattr(self._settings, self._key):
-            self.changed.emit(self._key, value)
+        if (value := self._check()) is not ...:
+            self._flow.change(**{self._key: value})
 
     def _complain(self, text: str) -> None:
         self.note.setText(text or self._hint)
@@ -117,23 +123,22 @@ class NumberRow(QWidget):
 
 
 class SettingsSheet(QFrame):
-    changed = Signal(object)  # Settings
     closed = Signal()
 
-    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+    def __init__(self, flow: SettingsFlow, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._settings = settings
         self.setProperty("kind", "sheet")
         self.setAccessibleName("Settings")
         self.setFixedWidth(WIDTH)
 
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = _note("")
+        self.drafter = Segments("Drafter runs on", _DRAFTER)
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
         self.numbers = {
-            key: NumberRow(key, label, hint, kind, empty)
+            key: NumberRow(flow, key, label, hint, kind, empty)
             for key, label, hint, kind, empty in (
                 ("temperature", "Temperature", "0 is greedy; higher is more varied.", float, ""),
                 ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int, ""),
@@ -161,6 +166,8 @@ class SettingsSheet(QFrame):
             form.addWidget(self.numbers[key])
         form.addWidget(_choice("Think first", self.think))
         form.addWidget(_section("Engine"))
+        form.addWidget(QLabel("Drafter runs on"))
+        form.addWidget(self.drafter, 0, Qt.AlignmentFlag.AlignLeft)
         for key in ("block", "max_tokens", "n_ctx"):
             form.addWidget(self.numbers[key])
         form.addWidget(_section("Window"))
@@ -193,23 +200,16 @@ class SettingsSheet(QFrame):
         column.addLayout(head)
         column.addWidget(area, 1)
 
-        self.verify.chosen.connect(lambda key: self._change("verify", key))
-        self.theme.chosen.connect(lambda key: self._change("theme", key))
-        self.send.chosen.connect(lambda key: self._change("send_with", key))
-        self.think.chosen.connect(lambda key: self._change("think", key == "on"))
-        for row in self.numbers.values():
-            row.changed.connect(self._change)
-        self.show_settings(settings)
-
-    def show_settings(self, settings: Settings) -> None:
-        self._settings = settings
-        self.verify.choose(settings.verify)
-        self._about_verify.setText(_ABOUT_VERIFY[settings.verify])
-        self.theme.choose(settings.theme)
-        self.send.choose(settings.send_with)
-        self.think.choose("on" if settings.think else "off")
-        for row in self.numbers.values():
-            row.show_value(settings)
+        self.verify.chosen.connect(lambda key: flow.change(verify=key))
+        self.drafter.chosen.connect(lambda key: flow.change(draft_backend=key))
+        self.theme.chosen.connect(lambda key: flow.change(theme=key))
+        self.send.chosen.connect(lambda key: flow.change(send_with=key))
+        self.think.chosen.connect(lambda key: flow.change(think=key == "on"))
+        flow.follow("verify", self._show_verify)
+        flow.follow("draft_backend", self.drafter.choose)
+        flow.follow("theme", self.theme.choose)
+        flow.follow("send_with", self.send.choose)
+        flow.follow("think", lambda think: self.think.choose("on" if think else "off"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -217,10 +217,9 @@ class SettingsSheet(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _change(self, key: str, value: Any) -> None:
-        settings = replace(self._settings, **{key: value})
-        self.show_settings(settings)
-        self.changed.emit(settings)
+    def _show_verify(self, way: str) -> None:
+        self.verify.choose(way)
+        self._about_verify.setText(_ABOUT_VERIFY[way])
 
 
 def _section(text: str) -> QLabel:

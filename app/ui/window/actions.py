@@ -40,7 +40,8 @@ class Actions:
 
     def _add(self, text: str, *keys: Keys, checkable: bool = False) -> QAction:
         action = QAction(text, self._window)
-        action.setShortcuts([QKeySequence(k) for k in keys])
+        # Twice the same key would be ambiguous, and Qt would do nothing.
+        action.setShortcuts(list(dict.fromkeys(QKeySequence(key) for key in keys)))
         action.setCheckable(checkable)
         self._window.addAction(action)
         self.menu.addAction(action)

@@ -125,8 +125,12 @@ class Header(QWidget):
         named = self._gpu and not self._narrow
         self.device.set_label("gpu", f"GPU · {self._gpu}" if named else "GPU")
 
-    def set_loaded(self, model: LoadedModel) -> None:
-        self.device.choose(model.backend)
+    def set_model(self, model: LoadedModel | None) -> None:
+        """Show where the loaded model runs."""
+        self.device.choose(model.backend if model else "")
+        if model and model.backend == "gpu":
+            self._gpu = _short(model.device.description)
+            self._name_gpu()
 
 
 def _short(description: str) -> str:

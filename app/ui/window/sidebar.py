@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+from app.conversation import Conversation
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
 
 WIDTH = 220
 
+_ID = Qt.ItemDataRole.UserRole
+
 
 class Sidebar(QFrame):
-    chosen = Signal(int)
+    chosen = Signal(str)  # the conversation's id
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,15 +51,18 @@ class Sidebar(QFrame):
         column.addWidget(title)
         column.addWidget(self.list, 1)
         column.addWidget(note)
-        self.list.currentRowChanged.connect(self._row_changed)
+        self.list.currentItemChanged.connect(self._choose)
 
-    def show_titles(self, titles: Sequence[str], chosen: int) -> None:
+    def show_chats(self, chats: Iterable[Conversation], chosen: Conversation) -> None:
         self.list.blockSignals(True)
         self.list.clear()
-        self.list.addItems(titles)
-        self.list.setCurrentRow(chosen)
+        for chat in chats:
+            item = QListWidgetItem(chat.title, self.list)
+            item.setData(_ID, chat.id)
+            if chat is chosen:
+                self.list.setCurrentItem(item)
         self.list.blockSignals(False)
 
-    def _row_changed(self, row: int) -> None:
-        if row >= 0:
-            self.chosen.emit(row)
+    def _choose(self, item: QListWidgetItem | None) -> None:
+        if item is not None:
+            self.chosen.emit(item.data(_ID))

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from app.engine import LoadedModel
 from app.ui.look import words
-from app.ui.meters.model import MeterModel
+from app.ui.meters.model import Meters
 
 
 class Level(StrEnum):
@@ -24,12 +24,11 @@ class State:
     about: str
 
 
-def state_of(
-    model: LoadedModel | None, meters: MeterModel, activity: str = "", asked: str = "auto"
-) -> State:
+def state_of(meters: Meters, activity: str = "", asked: str = "auto") -> State:
     """`activity` is what is being prepared or loaded, `asked` the backend asked for."""
     if activity:
         return State(Level.BUSY, activity, "The model is on its way.")
+    model = meters.model
     if model is None:
         return State(Level.OFF, "No model", "Choose a model to begin.")
     dflash = _dflash(model, meters)
@@ -42,8 +41,8 @@ def state_of(
     return State(dflash.level, f"{dflash.text} · {where}", about)
 
 
-def _dflash(model: LoadedModel, meters: MeterModel) -> State:
-    totals = meters.totals
+def _dflash(model: LoadedModel, meters: Meters) -> State:
+    totals = meters.counters.totals
     if not model.has_draft:
         return State(Level.OFF, "DFlash off", "The model was loaded without a drafter.")
     if not totals.rounds:

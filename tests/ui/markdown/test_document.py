@@ -7,12 +7,14 @@ from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QGuiApplication, QTextCursor, QTextDocument
 from pytestqt.qtbot import QtBot
 
+from app.conversation import Role, Turn
 from app.ui.chat.message import AnswerView
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Theme
 from app.ui.markdown.document import CHUNK, DocumentWriter, Kind, plain_text
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
+from tests.ui.conftest import WaitUntil
 from tests.ui.markdown.test_stream import TEXT
 
 BRACKETS = (
@@ -63,9 +65,8 @@ def test_every_character_is_visible(look: Theme) -> None:
 
 
 def test_all_copied_is_what_was_written(qtbot: QtBot, look: Theme) -> None:
-    view = AnswerView()
+    view = AnswerView(Turn(Role.ASSISTANT, None, BRACKETS))
     qtbot.addWidget(view)
-    view.add(BRACKETS, "")
     body = view.findChildren(TextView)[-1]
     body.selectAll()
     data: QMimeData = body.createMimeDataFromSelection()
@@ -96,10 +97,9 @@ def test_long_lines_are_laid_out_in_parts_and_copied_whole(look: Theme) -> None:
 
 @pytest.mark.parametrize("before", ["", "text\n\n", "1. one\n\n"])
 def test_code_has_its_header_wherever_it_stands(qtbot: QtBot, look: Theme, before: str) -> None:
-    view = AnswerView()
+    view = AnswerView(Turn(Role.ASSISTANT, None, f"{before}```python\nx = 1\n```"))
     qtbot.addWidget(view)
     view.resize(600, 400)
-    view.add(f"{before}```python\nx = 1\n```", "")
     view.show()
     body = view.findChildren(TextView)[-1]
     button = body.findChildren(IconButton)[0]
@@ -137,15 +137,17 @@ def test_images_are_words(image: str, look: Theme) -> None:
     assert image.partition("(")[2].rstrip(")") in document.toPlainText()
 
 
-def test_a_theme_change_writes_the_same_text(qtbot: QtBot, look: Theme) -> None:
-    view = AnswerView()
+def test_a_theme_change_writes_the_same_text(
+    qtbot: QtBot, look: Theme, wait_until: WaitUntil
+) -> None:
+    view = AnswerView(Turn(Role.ASSISTANT, None, TEXT, "a thought"))
     qtbot.addWidget(view)
     view.show()
-    view.add(TEXT, "a thought")
+    wait_until(lambda: view.rendered)
     before = view.findChildren(TextView)[-1].toPlainText()
     try:
         look.choose("dark")
-        qtbot.waitUntil(lambda: view.rendered)
+        wait_until(lambda: view.rendered)
         assert view.findChildren(TextView)[-1].toPlainText() == before
     finally:
         look.choose("light")

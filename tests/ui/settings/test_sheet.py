@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from pytestqt.qtbot import QtBot
 
 from app.settings import Settings
 from app.ui.look.theme import Theme
+from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.sheet import SettingsSheet
 
 
 @pytest.fixture
-def sheet(qtbot: QtBot, look: Theme) -> SettingsSheet:
-    result = SettingsSheet(Settings())
+def flow(owner: QObject) -> SettingsFlow:
+    return SettingsFlow(Settings(), lambda _: None, owner)
+
+
+@pytest.fixture
+def sheet(qtbot: QtBot, look: Theme, flow: SettingsFlow) -> SettingsSheet:
+    result = SettingsSheet(flow)
     qtbot.addWidget(result)
     result.show()
     return result
@@ -27,11 +33,17 @@ def enter(qtbot: QtBot, sheet: SettingsSheet, key: str, text: str) -> None:
     qtbot.keyClick(field, Qt.Key.Key_Return)
 
 
-def test_a_value_is_taken_over(qtbot: QtBot, sheet: SettingsSheet) -> None:
-    with qtbot.waitSignal(sheet.changed) as caught:
-        enter(qtbot, sheet, "temperature", "1,25")
-    assert caught.args is not None
-    assert caught.args[0].temperature == 1.25
+def test_a_value_is_taken_over(qtbot: QtBot, sheet: SettingsSheet, flow: SettingsFlow) -> None:
+    enter(qtbot, sheet, "temperature", "1,25")
+    assert flow.current == Settings(temperature=1.25)
+
+
+def test_what_changes_elsewhere_is_shown(sheet: SettingsSheet, flow: SettingsFlow) -> None:
+    flow.change(think=True, theme="dark", top_k=7, verify="gpu-sample")
+    assert sheet.think.choice() == "on"
+    assert sheet.theme.choice() == "dark"
+    assert sheet.numbers["top_k"].field.text() == "7"
+    assert sheet.verify.choice() == "gpu-sample"
 
 
 @pytest.mark.parametrize(
@@ -44,13 +56,11 @@ def test_a_value_is_taken_over(qtbot: QtBot, sheet: SettingsSheet) -> None:
     ],
 )
 def test_a_bad_value_is_refused_where_it_stands(
-    qtbot: QtBot, sheet: SettingsSheet, key: str, text: str, range_: str
+    qtbot: QtBot, sheet: SettingsSheet, flow: SettingsFlow, key: str, text: str, range_: str
 ) -> None:
-    changes: list[Settings] = []
-    sheet.changed.connect(changes.append)
     enter(qtbot, sheet, key, text)
     row = sheet.numbers[key]
-    assert not changes
+    assert flow.current == Settings()
     assert range_ in row.note.text()
     assert row.note.property("kind") == "error"
     assert range_ in row.field.accessibleDescription()
@@ -58,19 +68,20 @@ def test_a_bad_value_is_refused_where_it_stands(
     assert row.note.property("kind") == "caption"
 
 
-def test_nothing_means_auto(qtbot: QtBot, sheet: SettingsSheet) -> None:
-    changes: list[Settings] = []
-    sheet.changed.connect(changes.append)
+def test_nothing_means_auto(qtbot: QtBot, sheet: SettingsSheet, flow: SettingsFlow) -> None:
     enter(qtbot, sheet, "block", "8")
-    assert changes[-1].block == 8
+    assert flow.current.block == 8
     sheet.numbers["block"].field.clear()
     qtbot.keyClick(sheet.numbers["block"].field, Qt.Key.Key_Return)
-    assert changes[-1].block is None
+    assert flow.current.block is None
 
 
 @pytest.mark.parametrize("way", ["gpu-sample", "host-sample", "greedy"])
-def test_every_way_to_verify_can_be_chosen(qtbot: QtBot, sheet: SettingsSheet, way: str) -> None:
+def test_every_way_to_verify_can_be_chosen(
+    qtbot: QtBot, sheet: SettingsSheet, flow: SettingsFlow, way: str
+) -> None:
     button = sheet.verify.button(way)
     assert button.isEnabled()
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert sheet.verify.choice() == way
+    assert flow.current.verify == way

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,16 +19,24 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.conversation import Role
-from app.engine import DeviceInfo, FinishReason, Script
-from app.engine.fake import FAKE_CPU
-from app.errors import ContextFullError, ModelFileError
+from app.conversation import Role, Turn
+from app.engine import Answer, DeviceInfo, FinishReason, Script
+from app.engine.fake import FAKE_CPU, FAKE_GPU
+from app.errors import (
+    ContextFullError,
+    DeviceError,
+    ModelFileError,
+    OptionError,
+    OutputError,
+)
+from app.library import ModelStatus
 from app.settings import Settings
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
 from app.ui.markdown.text_view import TextView
+from app.ui.window import controller
 from app.ui.window.main_window import MainWindow
-from tests.ui.conftest import OpenWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine, FakeModels
 
 Ask = Callable[[MainWindow, str], None]
@@ -40,52 +49,69 @@ def notices(window: MainWindow) -> list[str]:
     return [n.message for n in window.findChildren(Notice) if n.isVisibleTo(window)]
 
 
+def path(window: MainWindow) -> tuple[Turn, ...]:
+    return window.controller.current.path()
+
+
+def figures(window: MainWindow) -> Answer:
+    """Of the newest answer."""
+    answer = window.controller.current.last_answer
+    assert answer is not None
+    assert isinstance(answer.figures, Answer)
+    return answer.figures
+
+
+def context(window: MainWindow) -> str:
+    return window.composer._context.accessibleName()
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def raise_it(*_: object) -> None:
+        raise error
+
+    return raise_it
+
+
 def test_streamed_text_is_the_answer(open_window: OpenWindow, ask: Ask) -> None:
     window = open_window(BatchEngine(Script(text=MIXED)))
     ask(window, "Hello?")
-    answer = window.conversation.exchanges[0].answer
-    assert answer is not None
-    assert answer.text == MIXED
-    assert window.view.answers[0].text == MIXED
-    assert window.conversation.exchanges[0].text == MIXED
+    assert figures(window).text == MIXED
+    assert window.chats.view.answers[0].turn.text == MIXED
 
 
 def test_the_meters_show_the_answers_counters(open_window: OpenWindow, ask: Ask) -> None:
     window = open_window(BatchEngine(Script(text=LONG)))
     ask(window, "Hello?")
-    answer = window.conversation.exchanges[0].answer
-    assert answer is not None
-    totals = window.meters.model.totals
+    answer = figures(window)
+    totals = window.meters.counters.totals
     assert (totals.rounds, totals.drafted) == (answer.totals.rounds, answer.totals.drafted)
     assert totals.accepted == answer.totals.accepted
     assert totals.accepted_per_round == answer.totals.accepted_per_round
-    assert window.meters.model.tokens_per_s == pytest.approx(answer.totals.tokens_per_s)
-    assert window.meters.accepted.text() == f"{answer.totals.mean_accepted_length:.1f}"
+    assert window.meters.counters.tokens_per_s == pytest.approx(answer.totals.tokens_per_s)
+    assert window.panel.accepted.text() == f"{answer.totals.mean_accepted_length:.1f}"
     assert window.header.chip.state.text == f"DFlash on ×{answer.speedup:.1f}"
 
 
-def test_escape_stops(open_window: OpenWindow, qtbot: QtBot) -> None:
+def test_escape_stops(open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil) -> None:
     window = open_window(BatchEngine(Script(text=LONG), batch=1))
-    window.send("Go")
-    qtbot.waitUntil(lambda: bool(window.view.answers[0].text))
+    window.controller.ask("Go")
+    wait_until(lambda: bool(window.chats.view.answers[0].turn.text))
     assert window.composer.stop.isVisible()
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: not window.answering.busy, timeout=1000)
-    exchange = window.conversation.exchanges[0]
-    assert exchange.answer is not None
-    assert exchange.answer.finish_reason is FinishReason.CANCELLED
-    assert exchange.text == exchange.answer.text == window.view.answers[0].text
+    wait_until(lambda: not window.controller.busy)
+    assert figures(window).finish_reason is FinishReason.CANCELLED
+    assert figures(window).text == window.chats.view.answers[0].turn.text
     assert window.composer.send.isVisible()
 
 
-def test_stop_in_the_same_event_as_send(open_window: OpenWindow, qtbot: QtBot) -> None:
+def test_stop_in_the_same_event_as_send(open_window: OpenWindow, wait_until: WaitUntil) -> None:
     window = open_window(BatchEngine(Script(text=LONG)))
-    window.send("Go")
-    window.answering.stop()
-    qtbot.waitUntil(lambda: not window.answering.busy, timeout=1000)
-    window.send("Again")
-    qtbot.waitUntil(lambda: not window.answering.busy, timeout=5000)
-    assert window.conversation.exchanges[1].text == LONG
+    window.controller.ask("Go")
+    window.controller.stop()
+    wait_until(lambda: not window.controller.busy)
+    window.controller.ask("Again")
+    wait_until(lambda: not window.controller.busy)
+    assert path(window)[-1].text == LONG
 
 
 def test_an_error_is_told_and_the_window_works_on(open_window: OpenWindow, ask: Ask) -> None:
@@ -96,7 +122,7 @@ def test_an_error_is_told_and_the_window_works_on(open_window: OpenWindow, ask: 
     assert "The prompt is too long." in notices(window)
     engine.script = replace(engine.script, error=None)
     ask(window, "And now?")
-    assert window.view.answers[1].text == "fine"
+    assert window.chats.view.answers[1].turn.text == "fine"
     assert [m.content for m in engine.asked[1].chat] == ["And now?"]
 
 
@@ -111,15 +137,21 @@ def test_a_conversation_goes_on(open_window: OpenWindow, ask: Ask) -> None:
     assert engine.asked[1].params.think
 
 
-def test_again_replaces_the_last_answer(open_window: OpenWindow, ask: Ask, qtbot: QtBot) -> None:
+def test_again_replaces_the_last_answer(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
     engine = BatchEngine(Script(text="First."))
     window = open_window(engine)
     ask(window, "One")
     engine.script = replace(engine.script, text="Second.")
     window.actions_.again.trigger()
-    qtbot.waitUntil(lambda: not window.answering.busy)
-    assert [e.text for e in window.conversation.exchanges] == ["Second."]
-    assert [a.text for a in window.view.answers] == ["Second."]
+    wait_until(lambda: not window.controller.busy)
+    assert [t.text for t in path(window)] == ["One", "Second."]
+    assert [a.turn.text for a in window.chats.view.answers] == ["Second."]
+    assert [t.text for t in window.controller.current.beside(path(window)[-1])] == [
+        "First.",
+        "Second.",
+    ]
     assert len(engine.asked[1].chat) == 1
 
 
@@ -129,34 +161,23 @@ def test_a_new_chat_is_empty_and_the_old_one_stays(open_window: OpenWindow, ask:
     window.actions_.new_chat.trigger()
     window.actions_.new_chat.trigger()
     assert window.sidebar.list.count() == 2
-    assert not window.conversation.exchanges
+    assert not path(window)
     window.sidebar.list.setCurrentRow(0)
-    assert window.conversation.title == "What is this?"
-    assert window.view.answers[0].text
-
-
-def test_a_new_chat_stops_what_runs(open_window: OpenWindow, qtbot: QtBot) -> None:
-    window = open_window(BatchEngine(Script(text=LONG), batch=1))
-    window.send("Go")
-    qtbot.waitUntil(lambda: bool(window.view.answers[0].text))
-    window.new_chat()
-    qtbot.waitUntil(lambda: not window.answering.busy, timeout=1000)
-    first = window._conversations[0].exchanges[0]
-    assert first.answer is not None
-    assert first.text == first.answer.text
+    assert window.controller.current.title == "What is this?"
+    assert window.chats.view.answers[0].turn.text
 
 
 def test_thinking_is_apart_from_the_answer(open_window: OpenWindow, ask: Ask, qtbot: QtBot) -> None:
     window = open_window(BatchEngine(Script(text="Yes.", reasoning="Let me see.")), think=True)
     ask(window, "Well?")
-    answer = window.view.answers[0]
+    answer = window.chats.view.answers[0]
     thoughts = next(v for v in answer.findChildren(TextView) if "Thinking" in v.accessibleName())
     assert not thoughts.isVisible()
     assert answer._think.text() == "thought for a moment"
     answer._think.click()
     assert thoughts.isVisible()
     assert thoughts.toPlainText() == "Let me see."
-    assert answer.text == "Yes."
+    assert answer.turn.text == "Yes."
 
 
 @pytest.mark.parametrize("send_with", ["enter", "ctrl-enter"])
@@ -167,16 +188,16 @@ def test_keys_that_send(open_window: OpenWindow, qtbot: QtBot, send_with: str) -
     qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     assert field.toPlainText() == "Hello\n"
     qtbot.keyClick(field, Qt.Key.Key_Return)
-    assert bool(window.conversation.exchanges) is (send_with == "enter")
+    assert bool(path(window)) is (send_with == "enter")
     qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert window.conversation.exchanges[0].question == "Hello"
+    assert path(window)[0].text == "Hello"
 
 
 def test_spaces_alone_are_not_sent(open_window: OpenWindow, qtbot: QtBot) -> None:
     window = open_window()
     qtbot.keyClicks(window.composer.field, "  ")
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
-    assert not window.conversation.exchanges
+    assert not path(window)
     assert not window.composer.send.isEnabled()
 
 
@@ -189,59 +210,241 @@ def test_a_long_paste_is_kept_beside_the_field(open_window: OpenWindow, qtbot: Q
     assert window.composer._pastes.text() == "Pasted text · 300.0k characters"
     qtbot.keyClicks(window.composer.field, "Decode this:")
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
-    assert window.conversation.exchanges[0].question == f"Decode this:\n\n{long}"
+    assert path(window)[0].text == f"Decode this:\n\n{long}"
     assert not window.composer._pastes.isVisible()
 
 
-def test_a_suggestion_asks(open_window: OpenWindow, qtbot: QtBot) -> None:
+def suggestion(window: MainWindow, text: str = "What is DFlash?") -> QAbstractButton:
+    return next(b for b in window.chats.view.findChildren(QAbstractButton) if b.text() == text)
+
+
+def test_a_suggestion_asks(open_window: OpenWindow) -> None:
     window = open_window()
-    button = next(
-        b for b in window.view.findChildren(QAbstractButton) if b.text() == "What is DFlash?"
-    )
-    button.click()
-    assert window.conversation.exchanges[0].question == "What is DFlash?"
+    window.header.menu.setFocus()
+    window.composer.field.setPlainText("A draft")
+    suggestion(window).click()
+    assert path(window)[0].text == "What is DFlash?"
+    assert window.composer.field.toPlainText() == "A draft"
+    assert window.focusWidget() is window.composer.field
 
 
-def test_devices_are_those_of_the_engine(open_window: OpenWindow, qtbot: QtBot) -> None:
+def test_a_suggestion_waits_for_the_model(open_window: OpenWindow, wait_until: WaitUntil) -> None:
+    window = open_window(wait=False)
+    suggestion(window).click()
+    assert window.composer.field.toPlainText() == "What is DFlash?"
+    assert not path(window)
+    wait_until(lambda: bool(path(window)))
+    assert path(window)[0].text == "What is DFlash?"
+    assert not window.composer.field.toPlainText()
+
+
+def test_a_suggestion_that_is_edited_waits_for_the_user(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window(wait=False)
+    suggestion(window).click()
+    qtbot.keyClicks(window.composer.field, " And why?")
+    wait_until(lambda: not window.loader.obstacle)
+    assert not path(window)
+    assert window.composer.field.toPlainText() == "What is DFlash? And why?"
+
+
+def test_what_cannot_be_asked_stays_in_the_field(
+    open_window: OpenWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = open_window()
+    error = OptionError("Temperature 9 is out of range.", remedy="Use 0 to 5.")
+    monkeypatch.setattr(controller, "Sampling", raising(error))
+    qtbot.keyClicks(window.composer.field, "Hello")
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
+    assert window.composer.field.toPlainText() == "Hello"
+    assert notices(window) == ["Temperature 9 is out of range."]
+    monkeypatch.undo()
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
+    assert path(window)[0].text == "Hello"
+    assert not window.composer.field.toPlainText()
+
+
+def test_choosing_a_chat_leads_to_the_composer(open_window: OpenWindow, ask: Ask) -> None:
+    window = open_window()
+    ask(window, "Hello?")
+    window.controller.new_chat()
+    window.sidebar.list.setFocus()
+    window.sidebar.list.setCurrentRow(0)
+    assert window.focusWidget() is window.composer.field
+
+
+def test_a_new_chat_uses_no_context(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    """The answer that it stops has an end of its own, and tells what it used."""
+    window = open_window(BatchEngine(Script(text=LONG), batch=1))
+    window.controller.ask("Go")
+    wait_until(lambda: bool(path(window)[-1].text))
+    first = path(window)[-1]
+    window.controller.new_chat()
+    wait_until(lambda: first.figures is not None and not window.controller.busy)
+    assert first.text == first.figures.text  # type: ignore[attr-defined]
+    assert context(window) == "Context used: 0 of 4096 tokens"
+    window.sidebar.list.setCurrentRow(0)
+    assert context(window) == f"Context used: {first.context} of 4096 tokens"
+    assert first.context > 0
+
+
+def test_the_use_of_context_grows_with_the_answer(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text=LONG), batch=1))
+    window.controller.ask("Go")
+    wait_until(lambda: len(path(window)[-1].text) > 200)
+    answer = path(window)[-1]
+    assert answer.figures is None
+    assert answer.context == 5 + len(answer.text.split())  # the prompt's, and a word a token
+    wait_until(lambda: context(window) > "Context used: 5 of")
+    wait_until(lambda: not window.controller.busy)
+    assert context(window) == f"Context used: {5 + 400} of 4096 tokens"
+
+
+def test_devices_are_those_of_the_engine(open_window: OpenWindow, wait_until: WaitUntil) -> None:
     reason = "This build has no GPU backend."
     engine = BatchEngine()
     engine.device_list = (FAKE_CPU, DeviceInfo("GPU", "No GPU", "gpu", 0, 0, False, reason))
     window = open_window(engine)
     gpu = window.header.device.button("gpu")
-    qtbot.waitUntil(lambda: gpu.toolTip() == reason)
+    wait_until(lambda: gpu.toolTip() == reason)
     assert not gpu.isEnabled()
     assert gpu.accessibleDescription() == reason
     assert window.header.device.choice() == "cpu"
 
 
-def test_the_other_device_loads_the_model_there(open_window: OpenWindow, qtbot: QtBot) -> None:
+def test_the_other_device_loads_the_model_there(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
     saved: list[Settings] = []
     models = FakeModels()
     window = open_window(models=models, save=saved.append)
     assert window.header.device.choice() == "gpu"
-    qtbot.waitUntil(lambda: window.header.device.button("cpu").isEnabled())
+    wait_until(lambda: window.header.device.button("cpu").isEnabled())
     window.header.device.button("cpu").click()
-    qtbot.waitUntil(lambda: len(models.opened) == 2 and not window._activity)
-    assert saved[-1].backend == "cpu"
+    wait_until(lambda: len(models.opened) == 2 and not window.loader.obstacle)
+    wait_until(lambda: bool(saved) and saved[-1].backend == "cpu")
     assert window.header.device.choice() == "cpu"
 
 
-def test_a_model_that_cannot_be_loaded_is_told(open_window: OpenWindow, qtbot: QtBot) -> None:
+def test_a_click_on_the_device_in_use_does_nothing(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    saved: list[Settings] = []
+    models = FakeModels()
+    window = open_window(models=models, save=saved.append)
+    gpu = window.header.device.button("gpu")
+    wait_until(gpu.isEnabled)
+    gpu.click()
+    qtbot.wait(100)
+    assert len(models.opened) == 1
+    assert window.flow.current.backend == "auto"
+    assert not saved
+    assert gpu.isChecked()
+
+
+def test_the_header_names_the_device_that_is_used(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    small = DeviceInfo("GPU1", "Small GPU", "gpu", 1 << 30, 1 << 30, True)
+    engine = BatchEngine()
+    engine.device_list = (FAKE_CPU, small, FAKE_GPU)
+    window = open_window(engine)
+    wait_until(window.header.device.button("gpu").isEnabled)
+    assert window.meters.model is not None
+    assert window.meters.model.device is FAKE_GPU
+    assert window.header.device.button("gpu").text() == "GPU · Scripted GPU"
+    # And what is loaded counts, whatever else could have been.
+    window.header.set_model(replace(window.meters.model, device=small))
+    assert window.header.device.button("gpu").text() == "GPU · Small GPU"
+
+
+def test_a_model_that_cannot_be_loaded_is_told(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
     models = FakeModels(ModelFileError("`target.gguf` is cut short.", remedy="Convert it again."))
     window = open_window(models=models, wait=False)
-    qtbot.waitUntil(lambda: "`target.gguf` is cut short." in notices(window))
+    wait_until(lambda: "`target.gguf` is cut short." in notices(window))
     assert window.header.chip.state.text == "No model"
     qtbot.keyClicks(window.composer.field, "Hello")
     assert not window.composer.send.isEnabled()
     models.error = None
     retry = next(b for b in window.findChildren(QAbstractButton) if b.text() == "Try again")
     retry.click()
-    qtbot.waitUntil(lambda: window.header.chip.state.text == "DFlash ready")
+    wait_until(lambda: window.header.chip.state.text == "DFlash ready")
     assert window.composer.send.isEnabled()
 
 
-def test_the_picker_offers_what_there_is(open_window: OpenWindow) -> None:
+def test_after_a_failed_load_no_device_is_in_use(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine()
+    window = open_window(engine)
+    assert window.header.device.choice() == "gpu"
+    engine.script.load_error = DeviceError("Out of memory.", remedy="Close other programs.")
+    wait_until(window.header.device.button("cpu").isEnabled)
+    window.header.device.button("cpu").click()
+    wait_until(lambda: "Out of memory." in notices(window))
+    assert window.header.device.choice() == ""
+    assert window.panel.device.text() == "No model is loaded"
+    assert window.panel.memory.text() == ""
+    assert window.header.chip.state.text == "No model"
+    engine.script.load_error = None
+    window.header.device.button("cpu").click()  # another try on the same device
+    wait_until(lambda: window.header.chip.state.text == "DFlash ready")
+    assert window.header.device.choice() == "cpu"
+
+
+def test_a_settings_click_looks_at_no_disk(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    """Neither models nor the settings' file are touched on the main thread."""
+    threads: list[threading.Thread] = []
+
+    class Watched(FakeModels):
+        def models(self) -> tuple[ModelStatus, ...]:
+            threads.append(threading.current_thread())
+            return super().models()
+
+    def save(settings: Settings) -> None:
+        threads.append(threading.current_thread())
+
+    window = open_window(models=Watched(), save=save)
+    wait_until(lambda: bool(window.header.picker.popup.findChildren(QAbstractButton)))
+    rows = window.header.picker.popup.findChildren(QAbstractButton)
+    threads.clear()
+    window.toggle_settings()
+    qtbot.mouseClick(window.sheet.theme.button("light"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.sheet.send.button("ctrl-enter"), Qt.MouseButton.LeftButton)
+    wait_until(lambda: bool(threads))
+    assert threading.main_thread() not in threads
+    assert len(threads) == 1  # one save, no list of models
+    assert window.header.picker.popup.findChildren(QAbstractButton) == rows
+
+
+def test_problems_on_the_way_are_told(open_window: OpenWindow) -> None:
+    window = open_window(problems=["The setting `theme` cannot be 'pink'."])
+    assert notices(window) == ["The setting `theme` cannot be 'pink'."]
+
+
+def test_settings_that_cannot_be_saved_are_told(
+    open_window: OpenWindow, wait_until: WaitUntil, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = OutputError("The settings cannot be saved.", remedy="Check the disk.")
+    window = open_window(save=raising(error))
+    window.flow.change(think=True)
+    wait_until(lambda: notices(window) == ["The settings cannot be saved."])
+    window.close()  # tries once more, and says so in the log
+    assert "The settings cannot be saved." in caplog.text
+
+
+def test_the_picker_offers_what_there_is(open_window: OpenWindow, wait_until: WaitUntil) -> None:
     window = open_window()
+    wait_until(lambda: bool(window.header.picker.popup.findChildren(QAbstractButton)))
     rows = window.header.picker.popup.findChildren(QAbstractButton)
     assert [r.isEnabled() for r in rows] == [True, False]
     assert rows[1].accessibleName().startswith("Get Qwen3.5-4B. One click will download")
@@ -256,13 +459,13 @@ def test_links_show_their_address_first(
         "app.ui.look.notice.QDesktopServices.openUrl", lambda url: opened.append(url.toString())
     )
     window = open_window()
-    window.view.link_chosen.emit("https://example.org/a?b=c")
+    window.chats.view.link_chosen.emit("https://example.org/a?b=c")
     assert notices(window) == ["Open https://example.org/a?b=c in the browser?"]
     assert not opened
     next(b for b in window.findChildren(QAbstractButton) if b.text() == "Open the link").click()
     assert opened == ["https://example.org/a?b=c"]
     for address in ("file:///etc/passwd", "javascript:alert(1)", "ftp://x.y"):
-        window.view.link_chosen.emit(address)
+        window.chats.view.link_chosen.emit(address)
         assert notices(window)[-1] == f"Only web and mail links are opened, not {address}"
     assert len(opened) == 1
 
@@ -294,50 +497,50 @@ def test_every_action_is_in_the_menu_and_keys_are_unique(open_window: OpenWindow
 
 
 def test_panels_fold_and_a_narrow_window_keeps_one_line(
-    open_window: OpenWindow, ask: Ask, qtbot: QtBot
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
 ) -> None:
     saved: list[Settings] = []
     window = open_window(save=saved.append)
     window.resize(1300, 800)
-    assert window.meters.isVisible()
+    assert window.panel.isVisible()
     assert window.sidebar.isVisible()
     window.actions_.sidebar.trigger()
     assert not window.sidebar.isVisible()
-    assert not saved[-1].show_sidebar
+    wait_until(lambda: bool(saved) and not saved[-1].show_sidebar)
     ask(window, "Hello?")
     window.resize(700, 600)
-    assert not window.meters.isVisible()
-    assert window.line.isVisible()
-    assert "per round" in window.line.text()
+    assert not window.panel.isVisible()
+    assert window.status.isVisible()
+    assert "per round" in window.status.text()
     window.actions_.meters.trigger()
-    assert not window.line.isVisible()
+    assert not window.status.isVisible()
 
 
 def test_it_stays_at_the_bottom_only_where_it_was(
-    open_window: OpenWindow, ask: Ask, qtbot: QtBot
+    open_window: OpenWindow, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
 ) -> None:
     text = "\n\n".join(f"Paragraph {i}." for i in range(60))
     window = open_window(BatchEngine(Script(text=text), batch=30))
     ask(window, "Long?")
-    bar = window.view.verticalScrollBar()
-    qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
-    window.send("More?")
+    bar = window.chats.view.verticalScrollBar()
+    wait_until(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
+    window.controller.ask("More?")
     bar.setValue(0)
-    qtbot.waitUntil(lambda: not window.answering.busy)
+    wait_until(lambda: not window.controller.busy)
     qtbot.wait(50)
     assert bar.value() == 0
-    assert window.view._down.isVisible()
-    window.view._down.click()
+    assert window.chats.view._down.isVisible()
+    window.chats.view._down.click()
     assert bar.value() == bar.maximum()
 
 
 @pytest.mark.parametrize("when", ["loading", "streaming", "idle"])
-def test_closing_while_busy(open_window: OpenWindow, qtbot: QtBot, when: str) -> None:
+def test_closing_while_busy(open_window: OpenWindow, when: str, wait_until: WaitUntil) -> None:
     engine = BatchEngine(Script(text=LONG), batch=1)
     window = open_window(engine, wait=when != "loading")
     if when == "streaming":
-        window.send("Go")
-        qtbot.waitUntil(lambda: bool(window.view.answers[0].text))
+        window.controller.ask("Go")
+        wait_until(lambda: bool(window.chats.view.answers[0].turn.text))
     start = time.monotonic()
     window.close()
     assert time.monotonic() - start < 5

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QObject
 
-from app.engine import LoadedModel
+from app.engine import LoadedModel, RoundRecord
 from app.engine.fake import FAKE_CPU
-from app.ui.meters.model import MeterModel
+from app.ui.meters.model import Meters
 from app.ui.window.state import Level, state_of
 from tests.ui.meters.test_meters import record
 
@@ -17,38 +18,54 @@ def model(block: int = 16, fallback: str = "") -> LoadedModel:
     )
 
 
-def meters(accepted: int, plain: float | None, drafted: int = 7) -> MeterModel:
-    result = MeterModel(plain)
-    result.add([record(accepted, drafted)])
-    return result
+@pytest.fixture
+def meters(owner: QObject) -> Meters:
+    return Meters(owner)
+
+
+def show(
+    meters: Meters, loaded: LoadedModel | None, *rounds: RoundRecord, plain: float | None = None
+) -> Meters:
+    meters.set_model(loaded)
+    meters.plain_tokens_per_s = plain
+    meters.counters.add(list(rounds))
+    return meters
 
 
 @pytest.mark.parametrize(
-    ("level", "text", "loaded", "shown"),
+    ("level", "text", "loaded", "rounds", "plain"),
     [
-        (Level.OFF, "No model", None, MeterModel()),
-        (Level.OFF, "DFlash off", model(block=0), MeterModel()),
-        (Level.OFF, "DFlash ready", model(), MeterModel()),
-        (Level.OFF, "DFlash off", model(), meters(0, 50.0, drafted=0)),
-        (Level.ON, "DFlash on", model(), meters(3, None)),
-        (Level.ON, "DFlash on ×4.0", model(), meters(3, 100.0)),
-        (Level.WARN, "DFlash on ×0.50", model(), meters(0, 200.0)),
-        (Level.ON, "DFlash on ×4.0 · CPU", model(fallback="No GPU."), meters(3, 100.0)),
+        (Level.OFF, "No model", None, [], None),
+        (Level.OFF, "DFlash off", model(block=0), [], None),
+        (Level.OFF, "DFlash ready", model(), [], None),
+        (Level.OFF, "DFlash off", model(), [record(0, drafted=0)], 50.0),
+        (Level.ON, "DFlash on", model(), [record(3)], None),
+        (Level.ON, "DFlash on ×4.0", model(), [record(3)], 100.0),
+        (Level.WARN, "DFlash on ×0.50", model(), [record(0)], 200.0),
+        (Level.ON, "DFlash on ×4.0 · CPU", model(fallback="No GPU."), [record(3)], 100.0),
     ],
 )
-def test_states(level: Level, text: str, loaded: LoadedModel | None, shown: MeterModel) -> None:
-    state = state_of(loaded, shown)
+def test_states(
+    meters: Meters,
+    level: Level,
+    text: str,
+    loaded: LoadedModel | None,
+    rounds: list[RoundRecord],
+    plain: float | None,
+) -> None:
+    state = state_of(show(meters, loaded, *rounds, plain=plain))
     assert (state.level, state.text) == (level, text)
     assert state.about
 
 
-def test_a_gpu_that_was_asked_for_and_not_used_is_a_warning() -> None:
-    state = state_of(model(fallback="No driver."), meters(3, 100.0), asked="gpu")
+def test_a_gpu_that_was_asked_for_and_not_used_is_a_warning(meters: Meters) -> None:
+    show(meters, model(fallback="No driver."), record(3), plain=100.0)
+    state = state_of(meters, asked="gpu")
     assert state.level is Level.WARN
     assert state.text == "DFlash on ×4.0 · fell back to CPU"
     assert state.about.startswith("No driver.")
 
 
-def test_what_is_being_done_comes_first() -> None:
-    state = state_of(model(), MeterModel(), "Loading the model … 40%")
+def test_what_is_being_done_comes_first(meters: Meters) -> None:
+    state = state_of(show(meters, model()), "Loading the model … 40%")
     assert (state.level, state.text) == (Level.BUSY, "Loading the model … 40%")
