@@ -19,7 +19,14 @@ def test_find() -> None:
 def test_what_cannot_be_had_says_so() -> None:
     assert catalog.DEMO.bundled
     assert not catalog.QWEN35_4B.bundled
-    assert all(model.bundled or model.coming or model.target for model in catalog.MODELS)
+    for model in catalog.MODELS:
+        if model.bundled:
+            assert (model.draft, model.coming) == (None, "")
+        else:
+            assert model.target is not None
+            assert model.draft is not None
+            pinned = model.target.revision and model.draft.revision
+            assert pinned or model.coming  # what is not pinned is not downloaded
 
 
 def test_a_pinned_revision_is_a_whole_commit() -> None:

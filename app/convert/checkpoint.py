@@ -12,6 +12,23 @@ from app.errors import CheckpointError, UnsupportedModelError
 
 _SINGLE: Final = "model.safetensors"
 _INDEX: Final = "model.safetensors.index.json"
+_OTHER_FILES: Final = (  # pattern, what it is, what to do
+    (
+        "adapter_*.safetensors",
+        "an adapter (LoRA), which is no model of its own",
+        "Merge it into its base model and convert the result.",
+    ),
+    (
+        "*.gguf",
+        "GGUF files, which need no conversion",
+        "Name them `target*.gguf` and `draft*.gguf` and open the folder itself.",
+    ),
+    (
+        "*.bin",
+        "weights in PyTorch's own format",
+        "Choose the model in the safetensors format.",
+    ),
+)
 _DOWNLOAD: Final = "Download the model again."
 
 
@@ -36,6 +53,8 @@ def read_config(folder: Path, architectures: tuple[str, ...]) -> JsonFile:
         raise CheckpointError(
             f"`{folder}` is not a folder.", remedy="Name the folder that holds `config.json`."
         )
+    if not (folder / "config.json").exists():
+        _refuse_other_files(folder)
     config = JsonFile.read(folder / "config.json")
     found = config.items("architectures", str)
     if not any(name in architectures for name in found):
@@ -51,10 +70,18 @@ def read_config(folder: Path, architectures: tuple[str, ...]) -> JsonFile:
     return config
 
 
+def _refuse_other_files(folder: Path) -> None:
+    """A folder without what is needed may hold something else, which more downloads cannot mend."""
+    for pattern, what, remedy in _OTHER_FILES:
+        if any(folder.glob(pattern)):
+            raise UnsupportedModelError(f"`{folder}` holds {what}.", remedy=remedy)
+
+
 def _locate_tensors(folder: Path) -> dict[str, StoredTensor]:
     index = folder / _INDEX
     if not index.is_file():
         if not (folder / _SINGLE).is_file():
+            _refuse_other_files(folder)
             raise CheckpointError(
                 f"`{folder}` has neither `{_SINGLE}` nor `{_INDEX}`.", remedy=_DOWNLOAD
             )

@@ -15,6 +15,9 @@ from app.errors import CheckpointError, UnsupportedModelError
 
 Step = Callable[[Array], Array]
 
+_ONE_REVISION: Final = (
+    "Download the model again; weights and `config.json` must be of one revision."
+)
 _NAMED: Final = 5  # names in a message; the rest is counted
 
 
@@ -29,6 +32,7 @@ class Expected:
     compute: Step | None = None  # works on each number by itself; floats
     stored_shape: Shape | None = None  # in GGUF, where it is another
     optional: bool = False
+    if_missing: str = ""  # what to do then, where that is known better
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def plan_tensors(
     outline = {item.source: item for item in expected}
     missing = [n for n, item in outline.items() if n not in found and not item.optional]
     if missing:
-        raise _mismatch(folder, "lacks", missing)
+        remedies = {outline[name].if_missing for name in missing}
+        raise _mismatch(folder, "lacks", missing, remedies.pop() if len(remedies) == 1 else "")
     unknown = [name for name in found if name not in outline]
     if unknown:
         raise _mismatch(folder, "has, unexpectedly,", unknown)
@@ -69,11 +74,17 @@ def plan_tensors(
 
 
 def _plan(item: Expected, tensor: StoredTensor, weight_type: WeightType) -> Planned:
+    if tensor.shape != item.shape and sorted(tensor.shape) == sorted(item.shape):
+        raise UnsupportedModelError(
+            f"The tensor `{tensor.name}` in `{tensor.file}` has the shape {list(tensor.shape)}, "
+            f"which is {list(item.shape)} in another order: it was converted for another program.",
+            remedy="Choose the original model; MLX, for one, stores it so.",
+        )
     if tensor.shape != item.shape:
         raise CheckpointError(
             f"The tensor `{tensor.name}` in `{tensor.file}` has the shape {list(tensor.shape)}; "
             f"`config.json` asks for {list(item.shape)}.",
-            remedy="Download the model again; weights and `config.json` must be of one revision.",
+            remedy=_ONE_REVISION,
         )
     if tensor.dtype not in DTYPES:
         raise UnsupportedModelError(
@@ -85,10 +96,10 @@ def _plan(item: Expected, tensor: StoredTensor, weight_type: WeightType) -> Plan
     return Planned(tensor, item.name, shape, kind, item.arrange, item.compute)
 
 
-def _mismatch(folder: Path, verb: str, names: list[str]) -> CheckpointError:
+def _mismatch(folder: Path, verb: str, names: list[str], remedy: str = "") -> CheckpointError:
     listed = ", ".join(f"`{name}`" for name in names[:_NAMED])
     rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return CheckpointError(
         f"The model in `{folder}` {verb} the tensors {listed}{rest}.",
-        remedy="Download the model again; weights and `config.json` must be of one revision.",
+        remedy=remedy or _ONE_REVISION,
     )

@@ -43,7 +43,14 @@ def expected_tensors(model: Qwen35) -> Iterator[Expected]:
     table = (model.vocab, model.hidden)
     yield Expected("model.embed_tokens.weight", "token_embd.weight", table)
     yield Expected("model.norm.weight", "output_norm.weight", (model.hidden,), compute=one_more)
-    yield Expected("lm_head.weight", "output.weight", table, optional=model.tied)
+    yield Expected(
+        "lm_head.weight",
+        "output.weight",
+        table,
+        optional=model.tied,
+        if_missing="`config.json` is wrong if the model answers with its embeddings: set "
+        "`tie_word_embeddings` to true there. Otherwise the weights are not complete.",
+    )
     for i, kind in enumerate(model.layer_types):
         block = _Block(f"model.layers.{i}.", f"blk.{i}.")
         yield from _around(model, block)

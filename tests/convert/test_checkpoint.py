@@ -18,7 +18,7 @@ from tests.convert import tiny
 Spoil = Callable[[Path], None]
 
 
-def refuse(folder: Path, kind: type[SlipstreamError], *words: str) -> None:
+def refuse(folder: Path, kind: type[SlipstreamError], *words: str) -> SlipstreamError:
     output = folder.parent / "out" / "x.gguf"
     with pytest.raises(kind) as caught:
         convert_target(folder, output, WeightType.BF16)
@@ -27,6 +27,7 @@ def refuse(folder: Path, kind: type[SlipstreamError], *words: str) -> None:
         assert word in caught.value.message
     assert caught.value.remedy
     assert not output.parent.exists(), "nothing may be opened before the source is checked"
+    return caught.value
 
 
 def edit(file: str, change: Callable[[dict[str, Any]], object]) -> Spoil:
@@ -76,15 +77,11 @@ def without(key: str) -> Spoil:
             ["yarn"],
         ),
         (text("rope_parameters", {"rope_type": "default"}), CheckpointError, ["rope_theta"]),
-        (text("tie_word_embeddings", False), CheckpointError, []),
     ],
 )
 def test_settings(
     target: Path, spoil: Spoil, kind: type[SlipstreamError], words: list[str]
 ) -> None:
-    if kind is CheckpointError and not words:  # untied at both places, yet without a head
-        edit("config.json", lambda c: c.update(tie_word_embeddings=False))(target)
-        words = ["lacks", "lm_head.weight"]
     spoil(target)
     refuse(target, kind, *words)
 
@@ -102,6 +99,50 @@ def test_a_shard_without_its_index(tmp_path: Path) -> None:
     folder = tiny.write_target(tmp_path / "t", shards=2)
     (folder / "model.safetensors.index.json").unlink()
     refuse(folder, CheckpointError, "model.safetensors.index.json")
+
+
+ADAPTER = ["adapter_config.json", "adapter_model.safetensors"]
+OTHER_FILES = [
+    (ADAPTER, "adapter", "Merge"),
+    (["model-Q4_K_M.gguf"], "GGUF", "open"),
+    (["pytorch_model-00001-of-00002.bin"], "PyTorch", "safetensors"),
+]
+
+
+class TestRemediesThatHelp:
+    """Where the folder is another than was meant, downloading it again gives the same one."""
+
+    @pytest.mark.parametrize("keep", ["config.json", "nothing"])
+    @pytest.mark.parametrize(("names", "what", "remedy"), OTHER_FILES)
+    def test_other_files(
+        self, target: Path, names: list[str], what: str, remedy: str, keep: str
+    ) -> None:
+        (target / "model.safetensors").unlink()
+        if keep != "config.json":
+            (target / "config.json").unlink()
+        for name in names:
+            (target / name).touch()
+        error = refuse(target, UnsupportedModelError, what)
+        assert remedy in error.remedy
+
+    def test_one_file_more_is_no_obstacle(self, target: Path, tmp_path: Path) -> None:
+        for names, _, _ in OTHER_FILES:
+            for name in names:
+                (target / name).touch()
+        convert_target(target, tmp_path / "x.gguf", WeightType.BF16)
+
+    def test_shapes_of_another_program(self, target: Path) -> None:
+        name = "model.language_model.layers.0.linear_attn.conv1d.weight"
+        turned = ("BF16", np.zeros((160, 4, 1), np.uint16))
+        with_tensors(target, lambda t: t.update({name: turned}))
+        error = refuse(target, UnsupportedModelError, name, "[160, 4, 1]", "[160, 1, 4]")
+        assert "original" in error.remedy
+
+    def test_no_head_though_the_settings_ask_for_one(self, target: Path) -> None:
+        edit("config.json", lambda c: c.update(tie_word_embeddings=False))(target)
+        text("tie_word_embeddings", False)(target)
+        error = refuse(target, CheckpointError, "lacks", "lm_head.weight")
+        assert "`tie_word_embeddings`" in error.remedy
 
 
 class TestShards:
