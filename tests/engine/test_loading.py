@@ -1,4 +1,4 @@
-"""Bad input at load (C10, C12, C13): a typed error that names file and reason."""
+"""Bad input at load: a typed error that names file and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Greedy text with the drafter is plain greedy text, or the control run explains it (C28)."""
+"""Greedy text with the drafter is plain greedy text, or the control run explains it."""
 
 from __future__ import annotations
 

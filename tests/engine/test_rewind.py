@@ -1,4 +1,4 @@
-"""C29: the state after a partial rejection is the one a cold run has.
+"""The state after a partial rejection is the one a cold run has.
 
 A scripted drafter decides how much is accepted. Logits are compared, never acceptance:
 a corrupted state loops, and loops draft well.

@@ -1,4 +1,4 @@
-"""Drawn tokens follow the target's distribution, on the host and in the graph (C32)."""
+"""Drawn tokens follow the target's distribution, on the host and in the graph."""
 
 from __future__ import annotations
 

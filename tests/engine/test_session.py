@@ -1,4 +1,4 @@
-"""One answer and the next, on the demo pair: C21, C22, C24."""
+"""One answer and the next, on the demo pair: where it stops, how it is fed, what came before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of the counters (C33: nothing infinite, nothing negative)."""
+"""Definitions of the counters: nothing infinite, nothing negative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C14 and C15: templates that throw, and the thinking switch."""
+"""Templates that throw, and the thinking switch."""
 
 from __future__ import annotations
 

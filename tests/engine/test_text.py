@@ -1,4 +1,4 @@
-"""C17: text out of tokens, however characters, markers and stop strings are cut."""
+"""Text out of tokens, however characters, markers and stop strings are cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Target and drafter on different devices, and one pair after the other on either (C34).
+"""Target and drafter on different devices, and one pair after the other on either.
 
 Needs a graphics card or a software renderer: tests/native/test_vulkan.py runs it on lavapipe.
 """
