@@ -59,14 +59,14 @@ class Task(QObject, Generic[T]):
         self._thread.join(seconds)
 
     def _work(self) -> None:
-        told: Callable[[], None] | None = None
+        callback: Callable[[], None] | None = None
         try:
             result = self._operation(self._progressed.emit, self._token)
-            told = partial(self._success, result)
+            callback = partial(self._success, result)
         except JobCancelled:
             pass
         except SlipstreamError as error:
-            told = partial(self._failure, error)
+            callback = partial(self._failure, error)
         except Exception as error:
             # A fault of ours, not of the input.
             _log.exception("A task in the background failed.")
@@ -74,17 +74,17 @@ class Task(QObject, Generic[T]):
                 f"Something went wrong: {error}", remedy="The log has the details; try again."
             )
             failure.__cause__ = error
-            told = partial(self._failure, failure)
-        self._ended.emit(told)
+            callback = partial(self._failure, failure)
+        self._ended.emit(callback)
 
     def _go_on(self, fraction: float) -> None:
         if self._progress is not None and not self._token.cancelled:
             self._progress(fraction)
 
-    def _end(self, told: Callable[[], None] | None) -> None:
+    def _end(self, callback: Callable[[], None] | None) -> None:
         self.deleteLater()  # not before Qt has left it
-        if told is not None and not self._token.cancelled:
-            told()
+        if callback is not None and not self._token.cancelled:
+            callback()
 
 
 run = Task

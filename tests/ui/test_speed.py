@@ -2,13 +2,15 @@
 
 A gap is the time between two turns of a timer that wants to run every millisecond: what
 a user feels as a window that does not react. The worst gap is told in this thread's own
-processor time, because on a shared machine a single turn may wait for anything.
+processor time, because on a shared machine a single turn may wait for anything; so is the
+99th percentile, and by the clock as well where a core was free for the window.
 """
 
 from __future__ import annotations
 
 import base64
 import gc
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -49,11 +51,23 @@ class Gaps(QObject):
         self.work.append((now[1] - self._last[1]) * 1000)
         self._last = now
 
-    def stop(self) -> tuple[float, float]:
-        """The 99th percentile by the clock, and the most work."""
+    def stop(self) -> None:
         self._timer.stop()
         gc.unfreeze()
-        return sorted(self.clock)[int(len(self.clock) * 0.99)], max(self.work)
+
+    @property
+    def worst(self) -> float:
+        return max(self.work)
+
+
+def percentile(gaps: list[float]) -> float:
+    return sorted(gaps)[int(len(gaps) * 0.99)]
+
+
+def core_was_free() -> bool:
+    """Over the last minute, and as far as the system tells."""
+    cores = os.cpu_count() or 1
+    return not hasattr(os, "getloadavg") or os.getloadavg()[0] < cores
 
 
 def prose(tokens: int) -> str:
@@ -70,12 +84,15 @@ def prose(tokens: int) -> str:
     return "\n\n".join(parts)
 
 
-def measure(window: MainWindow, ask: Ask) -> tuple[float, float]:
+def measure(window: MainWindow, ask: Ask) -> Gaps:
     gaps = Gaps()
     ask(window, "Go")
-    p99, worst = gaps.stop()
-    print(f"99th percentile {p99:.1f} ms, worst {worst:.1f} ms of {len(gaps.clock)} turns")
-    return p99, worst
+    gaps.stop()
+    print(
+        f"99th percentile {percentile(gaps.clock):.1f} ms, of work {percentile(gaps.work):.1f} ms; "
+        f"most work {gaps.worst:.1f} ms, of {len(gaps.clock)} turns"
+    )
+    return gaps
 
 
 @pytest.mark.slow
@@ -83,9 +100,11 @@ def test_a_long_answer_streams_smoothly(open_window: OpenWindow, ask: Ask) -> No
     """12,000 tokens, about forty a turn, with all meters visible."""
     window = open_window(BatchEngine(Script(text=prose(12_000)), batch=8))
     window.resize(1280, 800)
-    p99, worst = measure(window, ask)
-    assert p99 < 50
-    assert worst < 100
+    gaps = measure(window, ask)
+    assert percentile(gaps.work) < 50
+    assert gaps.worst < 100
+    if core_was_free():
+        assert percentile(gaps.clock) < 50
 
 
 @pytest.mark.slow
@@ -103,11 +122,11 @@ def test_extreme_texts_do_not_freeze_the_window(
         engine = BatchEngine(Script(text=f"```python\n{lines}\n```\n\nDone."), batch=40)
     window = open_window(engine)
     window.resize(1280, 800)
-    _, worst = measure(window, ask)
-    assert worst < 100
+    assert measure(window, ask).worst < 100
     gaps = Gaps()
     qtbot.wait(300)  # colours come afterwards, in slices
-    assert gaps.stop()[1] < 100
+    gaps.stop()
+    assert gaps.worst < 100
 
 
 class Unspaced(BatchEngine):

@@ -41,6 +41,7 @@ class Answering(QObject):
         self.grew.emit(text, reasoning)
 
     def _finish(self, answer: Answer) -> None:
+        self.turn.text, self.turn.reasoning = answer.text, answer.reasoning  # once in memory
         self.turn.figures = answer
         self.turn.context = answer.prompt_tokens + answer.completion_tokens
         self._end()

@@ -109,8 +109,8 @@ def details(answer: Answer) -> str:
         lines.append(f"{number(totals.rounds, 'plain step')}: nothing was drafted.")
     if totals.rounds:
         parts = phases((totals.draft_ms, totals.verify_ms, totals.host_ms), bool(totals.drafted))
-        told = ", ".join(f"{name} {total / totals.rounds:.1f} ms" for name, total in parts)
-        lines.append(f"A round: {told}.")
+        round_ = ", ".join(f"{name} {total / totals.rounds:.1f} ms" for name, total in parts)
+        lines.append(f"A round: {round_}.")
     if answer.speedup is not None and answer.speedup < 1:
         lines.append("Drafting cost more here than it saved.")
     return "\n".join(lines)

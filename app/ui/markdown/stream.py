@@ -158,22 +158,22 @@ class MarkdownStream:
 
     def _code(self) -> bool:
         *lines, last = self._pending.split("\n")
-        told = ""
+        code = ""
         for i, line in enumerate(lines):
             if not self._in_line and self._fence.fullmatch(line):
                 self._pending = "\n".join([*lines[i + 1 :], last])
                 self._mode = _Mode.PARSED
-                self._sink.more(told)
+                self._sink.more(code)
                 self._sink.close()
                 return True
-            told += self._line(line)
+            code += self._line(line)
             self._line_over, self._in_line = True, False
         could_close = not self._in_line and not last.strip(" \t`~")
         if last and not could_close:
-            told += self._line(last)
+            code += self._line(last)
             self._in_line, last = True, ""
         self._pending = last
-        self._sink.more(told)
+        self._sink.more(code)
         return False
 
     def _line(self, text: str) -> str:

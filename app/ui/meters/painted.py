@@ -105,9 +105,9 @@ class PositionBars(Painted):
 
     def show_shares(self, shares: list[float], places: int) -> None:
         self._shares, self._places = shares, max(1, places, len(shares))
-        told = ", ".join(f"{i}: {share:.0%}" for i, share in enumerate(shares, 1))
-        self.say(told or "nothing drafted yet")
-        self.setToolTip(told)
+        text = ", ".join(f"{i}: {share:.0%}" for i, share in enumerate(shares, 1))
+        self.say(text or "nothing drafted yet")
+        self.setToolTip(text)
 
     def draw(self, painter: QPainter) -> None:
         colours = theme.current()
@@ -139,8 +139,8 @@ class BlockStrip(Painted):
 
     def show_records(self, records: Sequence[RoundRecord]) -> None:
         self._records = list(records)[-self._rows :][::-1]
-        told = "; ".join(_describe(r) for r in self._records)
-        self.say(told or "no rounds yet")
+        text = "; ".join(_describe(r) for r in self._records)
+        self.say(text or "no rounds yet")
 
     def cells(self, row: int) -> list[tuple[str, str]]:
         """Sign and token of each cell of a row: accepted, rejected or replaced.
@@ -238,8 +238,8 @@ class RoundBar(Painted):
 
     def show_parts(self, parts: list[tuple[str, float]]) -> None:
         self._parts = parts
-        told = ", ".join(f"{name} {part:.1f} ms" for name, part in parts)
-        self.say(told if any(part > 0 for _, part in parts) else "no rounds yet")
+        text = ", ".join(f"{name} {part:.1f} ms" for name, part in parts)
+        self.say(text if any(part > 0 for _, part in parts) else "no rounds yet")
 
     def draw(self, painter: QPainter) -> None:
         colours = theme.current()

@@ -93,8 +93,8 @@ class MeterPanel(QScrollArea):
         self.bars.show_shares(totals.acceptance_at, meters.block - 1)
         self.strip.show_records(counters.last)
         parts = words.phases(counters.round_ms)
-        told = words.milliseconds(sum(part for _, part in parts)) if totals.rounds else "—"
-        _tell(self.round, told, "Time of a round")
+        mean_ms = words.milliseconds(sum(part for _, part in parts)) if totals.rounds else "—"
+        _tell(self.round, mean_ms, "Time of a round")
         self.parts.show_parts(parts)
         of = f"— of {meters.block}"
         if counters.last:  # the anchor and what was drafted
