@@ -1,4 +1,4 @@
-"""``slipstream devices`` and ``slipstream models``."""
+"""``slipstream devices``."""
 
 from __future__ import annotations
 
@@ -26,20 +26,3 @@ def test_devices(slipstream: Slipstream, engine: FakeEngine) -> None:
         "CPU  Scripted CPU (cpu, 8.0 of 16.0 GiB free)  usable",
         "CUDA0  Old card (gpu)  not usable: the driver is too old",
     ]
-
-
-def test_models(slipstream: Slipstream) -> None:
-    before = slipstream("models", "--json").json["models"]
-    assert [(m["id"], m["state"]) for m in before] == [
-        ("demo", "bundled"),
-        ("qwen3.5-4b", "coming"),
-    ]
-    assert list(before[0]) == ["id", "title", "state", "reason", "path", "bytes"]
-    assert before[0]["path"] is None
-    assert before[1]["reason"]
-
-    slipstream("ask", "Hello")
-    demo = slipstream("models", "--json").json["models"][0]
-    assert (demo["state"], demo["reason"], demo["bytes"]) == ("ready", "", 8)
-    assert demo["path"]
-    assert slipstream("models").out.startswith("demo  Built-in guide (ready")
