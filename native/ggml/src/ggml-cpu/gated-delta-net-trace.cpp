@@ -14,8 +14,18 @@
 
 namespace {
 
-// The sizeless vectors of SVE and RVV cannot lie in arrays: those take the scalar path.
-#if defined(GGML_SIMD) && !defined(__ARM_FEATURE_SVE) && !defined(__riscv_v_intrinsic)
+// The sizeless vectors of SVE and RVV cannot lie in arrays: a machine with SVE has NEON too, RVV takes the scalar path.
+#if defined(__ARM_NEON) && defined(__aarch64__)
+constexpr int VL = 4;
+using vec = float32x4_t;
+
+inline vec   vec_load (const float * p)       { return vld1q_f32(p); }
+inline void  vec_store(float * p, vec x)      { vst1q_f32(p, x); }
+inline vec   vec_set  (float x)               { return vdupq_n_f32(x); }
+inline vec   vec_mul  (vec x, vec y)          { return vmulq_f32(x, y); }
+inline vec   vec_fma  (vec acc, vec x, vec y) { return vfmaq_f32(acc, x, y); }
+inline float vec_sum  (vec x)                 { return vaddvq_f32(x); }
+#elif defined(GGML_SIMD) && !defined(__ARM_FEATURE_SVE) && !defined(__riscv_v_intrinsic)
 constexpr int VL = GGML_F32_EPR;
 using vec = GGML_F32_VEC;
 
@@ -156,7 +166,8 @@ struct rows {
 // One pass over the state of a head: replay, commit, store, trace.
 template <int S, bool KDA>
 void pass(float * state, const head_tokens & replay, const head_tokens & commit, const head_tokens & trace) {
-    constexpr int NJ = S >= 128 ? 2 : 4; // what fits into 32 registers of AVX-512
+    // What fits into 32 registers: a row of 128 takes all of NEON's, and 8 of AVX-512's.
+    constexpr int NJ = VL == 4 ? (S >= 128 ? 1 : S >= 64 ? 2 : 4) : (S >= 128 ? 2 : 4);
     for (int64_t j = 0; j < S; j += NJ) {
         rows<S, NJ, KDA> r;
         r.load(state + j * S);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ggml-backend.h"
+#include "ggml-cpu-impl.h" // MSVC names neither FMA nor F16C: it says what AVX2 implies
 
 // A buffer type for Q4_K, Q5_K and Q6_K weights, where the processor can take dot products of bytes.
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
