@@ -319,6 +319,38 @@ void removed() {
     check_close(r.pass(next), cold(next, BLOCK), "after all was removed");
 }
 
+// A pass that is stopped in its middle leaves states that no rollback leads out of: their sequence is gone, and says so.
+// Only the CPU asks whether to stop.
+void stopped() {
+    if (!exact) {
+        return;
+    }
+    const ids old = text(50, 60), a = text(51, BLOCK), next = text(52, BLOCK), beside = text(53, 40);
+    struct counter { int asked, limit; } nodes = { 0, 1 << 30 };
+    run r;
+    llama_set_abort_callback(r.ctx.get(), [](void * data) {
+        auto & nodes = *static_cast<counter *>(data);
+        return ++nodes.asked > nodes.limit;
+    }, &nodes);
+    r.pass(beside, 1);
+    r.pass(old);
+    nodes.asked = 0;
+    r.pass(a);
+    for (const int part : { 1, 2, 3 }) {
+        nodes.limit = nodes.asked*part/4;
+        nodes.asked = 0;
+        llama_batch batch = llama_batch_get_one(const_cast<llama_token *>(next.data()), (int) next.size());
+        check(llama_decode(r.ctx.get(), batch) == 2, "not stopped");
+        check(llama_memory_seq_pos_max(r.memory, 0) == -1, "a stopped sequence still has positions");
+        nodes.limit = 1 << 30;
+        r.length[0] = 0;
+        check_close(r.pass(old + next), cold(old + next, 60 + BLOCK), "after it was stopped");
+        nodes.asked = 0;
+        r.pass(a);
+    }
+    check_close(r.pass(a, 1), cold(beside + a, BLOCK), "its neighbour");
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -360,6 +392,7 @@ int main(int argc, char ** argv) {
         { "copied",                        copied },
         { "saved and loaded",              saved_and_loaded },
         { "removed",                       removed },
+        { "stopped",                       stopped },
     };
     for (const auto & [title, test] : cases) {
         const int before = n_failed;

@@ -62,3 +62,10 @@ def lavapipe() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def demo_target() -> Path:
     return Library.of_user().open("demo").target
+
+
+@pytest.fixture(scope="session")
+def demo_draft() -> Path:
+    draft = Library.of_user().open("demo").draft
+    assert draft
+    return draft

@@ -22,7 +22,15 @@ def test_every_way_to_run_the_gated_delta_net_agrees(program: RunProgram) -> Non
 
 def test_what_is_taken_back_was_never_there(program: RunProgram, demo_target: Path) -> None:
     shown = program("test-recurrent-rollback", demo_target)
-    assert len(re.findall(r" ok, error ", shown)) == 8
+    assert len(re.findall(r" ok, error ", shown)) == 9
+
+
+def test_a_device_that_lacks_fails_or_throws(
+    program: RunProgram, demo_target: Path, demo_draft: Path
+) -> None:
+    shown = program("test-faults", demo_target, demo_draft)
+    assert "neither takes plain operations" in shown
+    assert shown.splitlines()[-1] == "all passed"
 
 
 def test_the_op_computes_the_same_on_its_own(program: RunProgram) -> None:

@@ -21,6 +21,7 @@ OURS = (
     "bench-rewind",
     "bench-round",
     "test-exact",
+    "test-faults",
     "test-gdn-chunked",
     "test-kquants",
     "test-recurrent-rollback",

@@ -1,0 +1,365 @@
+// What a pair does on a device that lacks operations, fails, throws or is stopped in the middle of a pass.
+//
+// The device is the CPU under another name and kind, with a will of its own: the program decides what it can compute
+// and when it fails. Answers are compared with those of the CPU as it is.
+//
+//     test-faults TARGET.gguf DRAFT.gguf
+
+#include "ggml-backend-impl.h"
+#include "ggml-impl.h"
+#include "llama-ext.h"
+#include "llama.h"
+#include "slipstream.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+static const char * k_name = "Faulty0";
+
+static struct {
+    std::set<ggml_op>      lacks;           // operations it does not have
+    std::map<ggml_op, int> computed;        // nodes by operation
+    int  passes      = 0;                   // graphs until `then`, if above 0
+    ggml_status then = GGML_STATUS_SUCCESS; // what that graph ends with, half-way
+    slip_pair * cancels = nullptr;          // cancelled then, as by another thread
+    int  throws      = 0;                   // on waiting: 1 an exception, 2 something else
+    bool absent      = false;               // cannot be opened
+    bool rough_sums  = false;               // cumulative sums that do not grow evenly, as a parallel scan's
+} g_faulty;
+
+static ggml_backend_dev_t    g_cpu;
+static ggml_backend_device   g_device;
+static ggml_backend_i        g_cpu_backend;
+
+static void faulty_synchronize(ggml_backend_t) {
+    if (g_faulty.throws == 1) {
+        throw std::runtime_error("the device is lost");
+    }
+    if (g_faulty.throws == 2) {
+        throw 2;
+    }
+}
+
+// Behind every entry that weighs nothing a sum too large, by more than the next entry weighs.
+static void make_rough(const ggml_tensor * sums) {
+    const ggml_tensor * weights = sums->src[0];
+    for (int64_t row = 0; row < ggml_nrows(sums); ++row) {
+        float *       sum    = (float *) sums->data + row*sums->ne[0];
+        const float * weight = (const float *) weights->data + row*sums->ne[0];
+        for (int64_t i = 0; i + 1 < sums->ne[0]; ++i) {
+            sum[i] += weight[i] > 0 ? 0 : 0.3f;
+        }
+    }
+}
+
+static ggml_status faulty_compute(ggml_backend_t backend, ggml_cgraph * graph) {
+    const bool ends = g_faulty.passes > 0 && --g_faulty.passes == 0 && g_faulty.then != GGML_STATUS_SUCCESS;
+    const int  n    = ends ? ggml_graph_n_nodes(graph)/2 : ggml_graph_n_nodes(graph);
+    for (int i = 0; i < n; ++i) {
+        ggml_tensor * node = ggml_graph_node(graph, i);
+        g_faulty.computed[node->op]++;
+        ggml_cgraph one = ggml_graph_view(graph, i, i + 1);
+        const ggml_status status = g_cpu_backend.graph_compute(backend, &one);
+        if (status != GGML_STATUS_SUCCESS) {
+            return status;
+        }
+        if (node->op == GGML_OP_CUMSUM && g_faulty.rough_sums) {
+            make_rough(node);
+        }
+    }
+    if (ends && g_faulty.cancels) {
+        slip_cancel(g_faulty.cancels, 1);
+    }
+    return ends ? g_faulty.then : GGML_STATUS_SUCCESS;
+}
+
+static ggml_backend_t faulty_init(ggml_backend_dev_t, const char * params) {
+    if (g_faulty.absent) {
+        return nullptr;
+    }
+    ggml_backend_t backend = g_cpu->iface.init_backend(g_cpu, params);
+    g_cpu_backend = backend->iface;
+    backend->iface.synchronize   = faulty_synchronize;
+    backend->iface.graph_compute = faulty_compute;
+    backend->device              = &g_device;
+    return backend;
+}
+
+static void plug_in_device() {
+    g_cpu    = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    g_device = *g_cpu;
+    g_device.iface.get_name     = [](ggml_backend_dev_t) { return k_name; };
+    g_device.iface.get_type     = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
+    g_device.iface.init_backend = faulty_init;
+    g_device.iface.supports_op  = [](ggml_backend_dev_t, const ggml_tensor * op) {
+        return g_faulty.lacks.count(op->op) == 0 && g_cpu->iface.supports_op(g_cpu, op);
+    };
+    g_device.iface.get_props    = [](ggml_backend_dev_t dev, ggml_backend_dev_props * props) {
+        g_cpu->iface.get_props(g_cpu, props);
+        props->name = k_name;
+        props->type = GGML_BACKEND_DEVICE_TYPE_GPU;
+        GGML_UNUSED(dev);
+    };
+    ggml_backend_device_register(&g_device);
+}
+
+// --- one pair ----------------------------------------------------------------
+
+static int g_failed = 0;
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) { \
+            printf("  line %d: %s\n", __LINE__, #condition); \
+            g_failed++; \
+        } \
+    } while (0)
+
+static slip_error g_error;
+
+static slip_pair * load(const char * target, const char * draft, const char * device) {
+    slip_load_options options = {};
+    options.size      = sizeof(options);
+    options.target    = target;
+    options.draft     = draft;
+    options.device    = device;
+    options.n_ctx     = 512;
+    options.n_ubatch  = 64;
+    options.n_threads = 1;
+    slip_pair * pair = nullptr;
+    if (slip_load(&options, &pair, &g_error) != SLIP_OK) {
+        printf("cannot load: %s\n", g_error.message);
+        exit(1);
+    }
+    return pair;
+}
+
+static slip_status prompt(slip_pair * pair, int32_t * token) {
+    std::vector<int32_t> tokens;
+    for (int32_t t = 40; t < 140; ++t) {
+        tokens.push_back(t);
+    }
+    slip_prompt_options options = {};
+    options.size           = sizeof(options);
+    options.tokens         = tokens.data();
+    options.n_tokens       = (int32_t) tokens.size();
+    options.drafting       = 1;
+    options.sampling.size  = sizeof(options.sampling);
+    options.sampling.top_p = 1;
+    slip_prompt_result result = {};
+    result.size = sizeof(result);
+    const slip_status status = slip_prompt(pair, &options, &result, &g_error);
+    *token = result.token;
+    return status;
+}
+
+static slip_status round_of(slip_pair * pair, std::vector<int32_t> & answer, int32_t n_draft = 7) {
+    slip_round_result result = {};
+    result.size = sizeof(result);
+    const slip_status status = slip_round(pair, n_draft, 0, &result, &g_error);
+    if (status == SLIP_OK) {
+        answer.insert(answer.end(), result.emitted, result.emitted + result.n_accepted + 1);
+    }
+    return status;
+}
+
+static std::vector<int32_t> answer_of(slip_pair * pair, bool from_nothing = true) {
+    constexpr size_t n = 60;
+    std::vector<int32_t> answer(1);
+    if (from_nothing) {
+        slip_reset(pair);
+    }
+    if (prompt(pair, &answer[0]) != SLIP_OK) {
+        return {};
+    }
+    while (answer.size() < n) {
+        if (round_of(pair, answer) != SLIP_OK) {
+            return {};
+        }
+    }
+    answer.resize(n);
+    return answer;
+}
+
+// --- what is promised --------------------------------------------------------
+
+// A pass takes tokens from another graph once, also if it failed before it got that far.
+static void test_tokens_of_a_refused_pass(const char * target) {
+    llama_model_params model_params = llama_model_default_params();
+    model_params.n_gpu_layers = 0;
+    llama_model * model = llama_model_load_from_file(target, model_params);
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx   = 64;
+    params.n_batch = 8;
+    llama_context * ctx = llama_init_from_model(model, params);
+
+    std::vector<llama_token> tokens(9, 1);
+    ggml_tensor elsewhere = {};
+    elsewhere.type  = GGML_TYPE_I32;
+    elsewhere.ne[0] = 3;
+    elsewhere.ne[1] = elsewhere.ne[2] = elsewhere.ne[3] = 1;
+    llama_set_inp_tokens(ctx, llama_get_backend(ctx, g_cpu), &elsewhere);
+    llama_batch refused = llama_batch_get_one(tokens.data(), 1);
+    llama_token wrong   = 1 << 30;
+    refused.token = &wrong;
+    CHECK(llama_decode(ctx, refused) != 0);
+    CHECK(llama_decode(ctx, llama_batch_get_one(tokens.data(), 1)) == 0);
+
+    llama_free(ctx);
+    llama_model_free(model);
+}
+
+// Devices that share the layers (-sm tensor) split the states as the base does: it ended in an assertion on the trace,
+// when the context was made. (It goes no further: the buffers of a CPU cannot stand for those of two devices.)
+static void test_shared_layers(const char * target) {
+    ggml_backend_dev_t devices[] = { &g_device, &g_device, nullptr };
+    llama_model_params model_params = llama_model_default_params();
+    model_params.devices      = devices;
+    model_params.n_gpu_layers = 99;
+    model_params.split_mode   = LLAMA_SPLIT_MODE_TENSOR;
+    llama_model * model = llama_model_load_from_file(target, model_params);
+    CHECK(model != nullptr);
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx    = 64;
+    params.n_rs_seq = 7;
+    llama_context * ctx = model ? llama_init_from_model(model, params) : nullptr;
+    CHECK(ctx != nullptr);
+    llama_free(ctx);
+    llama_model_free(model);
+}
+
+static void test_choosing(int32_t n_rows) {
+    slip_sampling sampling = {};
+    sampling.size        = sizeof(sampling);
+    sampling.verify      = SLIP_VERIFY_GPU_SAMPLE;
+    sampling.temperature = 1;
+    sampling.top_p       = 1;
+    sampling.min_p       = 0.5f;
+    const std::vector<float> row = { 1, -9, -9, 1, -9, 1, -9, 1, -9 };
+    std::vector<float> logits;
+    for (int32_t i = 0; i < n_rows; ++i) {
+        logits.insert(logits.end(), row.begin(), row.end());
+    }
+    std::vector<int32_t> tokens(n_rows, -1);
+    const auto choose = [&] {
+        return slip_choose(k_name, &sampling, logits.data(), (int32_t) row.size(), n_rows, 0, tokens.data(), &g_error);
+    };
+
+    g_faulty.rough_sums = true;
+    CHECK(choose() == SLIP_OK);
+    g_faulty.rough_sums = false;
+    for (const int32_t token : tokens) {
+        if (token < 0 || token >= (int32_t) row.size() || row[token] < 0) {
+            printf("  token %d weighs nothing\n", token);
+            g_failed++;
+            break;
+        }
+    }
+
+    g_faulty.absent = true;
+    CHECK(choose() == SLIP_ERROR_DEVICE);
+    CHECK(strstr(g_error.message, k_name) != nullptr);
+    g_faulty.absent = false;
+}
+
+int main(int argc, char ** argv) {
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s TARGET.gguf DRAFT.gguf\n", argv[0]);
+        return 2;
+    }
+    const char * target = argv[1];
+    const char * draft  = argv[2];
+    CHECK(slip_device_count() > 0); // starts the backends
+    plug_in_device();
+
+    slip_pair * cpu = load(target, draft, nullptr);
+    const std::vector<int32_t> wanted = answer_of(cpu);
+    CHECK(!wanted.empty());
+    slip_free(cpu);
+
+    const auto section = [](const char * what) { printf("%s\n", what); fflush(stdout); };
+
+    section("a device with all operations");
+    slip_pair * pair = load(target, draft, k_name);
+    g_faulty.computed.clear();
+    CHECK(answer_of(pair) == wanted);
+    CHECK(g_faulty.computed[GGML_OP_GATED_DELTA_NET_TRACE] > 0);
+    CHECK(g_faulty.computed[GGML_OP_GATED_DELTA_NET] == 0);
+
+    section("a pass that is stopped in its middle leaves nothing behind");
+    for (const ggml_status status : { GGML_STATUS_ABORTED, GGML_STATUS_FAILED }) {
+        for (const int passes : { 1, 2 }) { // draft, verify
+            std::vector<int32_t> answer(1);
+            slip_reset(pair);
+            CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+            CHECK(round_of(pair, answer) == SLIP_OK);
+            g_faulty.passes  = passes;
+            g_faulty.then    = status;
+            g_faulty.cancels = status == GGML_STATUS_ABORTED ? pair : nullptr;
+            CHECK(round_of(pair, answer) == (g_faulty.cancels ? SLIP_CANCELLED : SLIP_ERROR_DEVICE));
+            CHECK(g_faulty.passes == 0);
+            slip_cancel(pair, 0);
+            if (slip_position(pair) == 0) {
+                CHECK(round_of(pair, answer) == SLIP_ERROR_OPTION);
+            }
+            CHECK(answer_of(pair, /*from_nothing*/ false) == wanted);
+        }
+    }
+    g_faulty.cancels = nullptr;
+
+    section("a device that throws");
+    for (const int what : { 1, 2 }) {
+        std::vector<int32_t> answer(1);
+        slip_reset(pair);
+        CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+        g_faulty.throws = what;
+        CHECK(round_of(pair, answer) == SLIP_ERROR_INTERNAL);
+        CHECK(g_error.message[0] != 0);
+        slip_reset(pair);
+        g_faulty.throws = 0;
+        CHECK(answer_of(pair) == wanted);
+    }
+    slip_free(pair);
+
+    section("a device that throws when it is given back");
+    pair = load(target, draft, k_name);
+    CHECK(answer_of(pair) == wanted);
+    g_faulty.throws = 1;
+    slip_free(pair);
+    g_faulty.throws = 0;
+
+    section("a device without the traced delta net keeps the base's fused one");
+    g_faulty.lacks = { GGML_OP_GATED_DELTA_NET_TRACE };
+    pair = load(target, draft, k_name);
+    g_faulty.computed.clear();
+    CHECK(answer_of(pair) == wanted);
+    CHECK(g_faulty.computed[GGML_OP_GATED_DELTA_NET] > 0);
+    slip_free(pair);
+
+    section("a device with neither takes plain operations by itself");
+    g_faulty.lacks = { GGML_OP_GATED_DELTA_NET_TRACE, GGML_OP_GATED_DELTA_NET };
+    pair = load(target, draft, k_name);
+    g_faulty.computed.clear();
+    CHECK(answer_of(pair) == wanted);
+    CHECK(g_faulty.computed[GGML_OP_SOLVE_TRI] > 0);
+    slip_free(pair);
+    g_faulty.lacks = {};
+
+    section("devices that share the layers");
+    test_shared_layers(target);
+
+    section("tokens for a pass that was refused");
+    test_tokens_of_a_refused_pass(target);
+
+    section("choosing on the device");
+    test_choosing(2000);
+
+    printf(g_failed ? "%d failed\n" : "all passed\n", g_failed);
+    return g_failed != 0;
+}
