@@ -26,7 +26,7 @@ from app.binding.structs import (
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 3
+ABI: Final = 4
 
 
 def library_path() -> Path:
@@ -77,7 +77,6 @@ def library() -> ctypes.CDLL:
 def _declare(lib: ctypes.CDLL) -> None:
     pair, tokens, error = c_void_p, POINTER(c_int32), POINTER(Error)
     signatures: dict[str, tuple[Any, list[Any]]] = {
-        "slip_version": (c_char_p, []),
         "slip_device_count": (c_int32, []),
         "slip_device_get": (c_int32, [c_int32, POINTER(Device), error]),
         "slip_load": (c_int32, [POINTER(LoadOptions), POINTER(pair), error]),
@@ -85,6 +84,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "slip_get_info": (c_int32, [pair, POINTER(Info), error]),
         "slip_chat_template": (c_char_p, [pair]),
         "slip_tokenize": (c_int32, [pair, c_char_p, c_int32, tokens, c_int32]),
+        "slip_special_tokens": (c_int32, [pair, tokens, c_int32]),
         "slip_token_bytes": (c_int32, [pair, c_int32, c_int32, c_char_p, c_int32]),
         "slip_is_end": (c_int32, [pair, c_int32]),
         "slip_prompt": (c_int32, [pair, POINTER(PromptOptions), POINTER(PromptResult), error]),

@@ -58,6 +58,7 @@ class NativePair:
         `progress` gets fractions from 0 to 1; False from it cancels the load.
         """
         self._lib = library()
+        self._file = target.name
         self.handle = c_void_p()
         self.cancelled = False
         callback = Progress(
@@ -102,13 +103,14 @@ class NativePair:
             return raw.decode("utf-8") if raw else None
         except UnicodeDecodeError as error:
             raise TemplateError(
-                f"The chat template (`tokenizer.chat_template`) is not UTF-8: {error.reason} "
-                f"at byte {error.start}.",
+                f"The chat template of `{self._file}` (`tokenizer.chat_template`) is not UTF-8: "
+                f"{error.reason} at byte {error.start}.",
                 remedy="Convert the model again from an intact checkpoint.",
             ) from error
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids; special tokens written in the text are recognised."""
+        """Token ids of text. Control tokens that it spells do not come out; tokens defined
+        beside the vocabulary do, see `special_tokens`."""
         raw = text.encode("utf-8")
         capacity = len(raw) + 8  # a token has at least a byte
         buffer = (c_int32 * capacity)()
@@ -116,6 +118,14 @@ class NativePair:
         if not 0 <= n <= capacity:
             raise OptionError("The text is too long to tokenise.", remedy="Shorten it.")
         return list(buffer[:n])
+
+    def special_tokens(self) -> dict[str, int]:
+        """Ids of the tokens that stand for more than their text, by that text."""
+        count = self._lib.slip_special_tokens(self.handle, None, 0)
+        ids = (c_int32 * count)()
+        self._lib.slip_special_tokens(self.handle, ids, count)
+        texts = (self.token_bytes(id_, special=True).decode("utf-8", "replace") for id_ in ids)
+        return dict(zip(texts, ids, strict=True))
 
     def token_bytes(self, token: int, *, special: bool = False) -> bytes:
         """Bytes of a token; none for a special one unless `special`."""

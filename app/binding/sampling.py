@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.errors import OptionError
+from app import limits
 
 
 class Verify(StrEnum):
@@ -41,17 +40,6 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and 0.0 <= self.temperature <= 5.0):
-            raise OptionError(
-                f"Temperature {self.temperature} is out of range.", remedy="Use 0 to 5."
-            )
-        if self.top_k < 0:
-            raise OptionError(f"Top-k {self.top_k} is negative.", remedy="Use 0 (off) or more.")
-        if not 0.0 < self.top_p <= 1.0:
-            raise OptionError(
-                f"Top-p {self.top_p} is out of range.", remedy="Use above 0, up to 1."
-            )
-        if not 0.0 <= self.min_p < 1.0:
-            raise OptionError(f"Min-p {self.min_p} is out of range.", remedy="Use 0 to below 1.")
-        if self.seed is not None and not 0 <= self.seed < 2**64:
-            raise OptionError(f"Seed {self.seed} is out of range.", remedy="Use 0 to 2^64 - 1.")
+        for name in ("temperature", "top_k", "top_p", "min_p", "seed"):
+            if (value := getattr(self, name)) is not None:
+                limits.check(name, value)

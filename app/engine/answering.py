@@ -21,6 +21,7 @@ from app.engine.messages import (
     Prefilled,
 )
 from app.engine.params import AskParams
+from app.engine.prompt import Prompt
 from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError
@@ -29,12 +30,12 @@ from app.jobs import JobCancelled
 
 @dataclass(slots=True)
 class Answering:
-    """One answer of `native` to the tokens `prompt`, decoded into `text`."""
+    """One answer of `native` to `prompt`, decoded into `text`."""
 
     native: NativePair
     model: LoadedModel
     request: int
-    prompt: list[int]
+    prompt: Prompt
     params: AskParams
     text: AnswerText
     plain_tokens_per_s: float | None
@@ -49,13 +50,13 @@ class Answering:
         seed = self.params.sampling.seed
         self._seed = secrets.randbits(64) if seed is None else seed
 
-    def events(self, keep: int) -> Iterator[Event]:
-        """The state is kept behind `keep` tokens of the prompt, for the next turn."""
+    def events(self) -> Iterator[Event]:
+        """The last of them is `Finished`."""
         try:
             if self.params.max_tokens == 0:
                 self._reason = FinishReason.LENGTH
             else:
-                yield from self._prefill(keep)
+                yield from self._prefill()
             while self._reason is None:
                 yield self._round()
         except JobCancelled:
@@ -65,19 +66,19 @@ class Answering:
             yield Decoded(self.request, tail.text, tail.reasoning, None)
         yield Finished(self.request, self._answer())
 
-    def _prefill(self, keep: int) -> Iterator[Event]:
+    def _prefill(self) -> Iterator[Event]:
         params = self.params
         start = time.perf_counter()
         first, self._reused = self.native.prompt(
-            self.prompt,
-            keep=keep,
+            self.prompt.tokens,
+            keep=self.prompt.keep,
             drafting=self._drafting,
             verify=params.verify,
             sampling=params.sampling,
             seed=self._seed,
         )
         self._prefill_ms = (time.perf_counter() - start) * 1000
-        yield Prefilled(self.request, len(self.prompt), self._reused, self._prefill_ms)
+        yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
         piece, _ = self._take((first,))
         yield Decoded(self.request, piece.text, piece.reasoning, None)
 
@@ -148,7 +149,7 @@ class Answering:
             reasoning=self.text.reasoning,
             token_ids=tuple(self._ids),
             finish_reason=self._reason or FinishReason.STOP,
-            prompt_tokens=len(self.prompt),
+            prompt_tokens=len(self.prompt.tokens),
             reused=self._reused,
             prefill_ms=self._prefill_ms,
             totals=self._tally.totals,

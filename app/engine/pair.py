@@ -15,9 +15,11 @@ from app.engine.answering import Answering
 from app.engine.control import control
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
-from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate, begins_thinking
+from app.engine.prompt import Prompt, PromptWriter
+from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate
 from app.engine.text import AnswerText
-from app.errors import DeviceError
+from app.errors import DeviceError, valid_text
+from app.jobs import JobCancelled
 
 _PROBE_TEXT: Final = "The quick brown fox jumps over the lazy dog. "
 _PROBE_STEPS: Final = (4, 48)  # at least, at most
@@ -35,9 +37,12 @@ class LoadedPair:
         try:
             self.model = _described(self.native, params, fallback)
             self._params = params
-            self._template = ChatTemplate(self.native.chat_template(), params.target.name)
-            self._think_open = self._marker(THINK_OPEN)
-            self._think_close = self._marker(THINK_CLOSE)
+            self._specials = self.native.special_tokens()
+            self._prompts = PromptWriter(
+                ChatTemplate(self.native.chat_template(), params.target.name),
+                self._specials,
+                self.native.tokenize,
+            )
         except BaseException:
             self.native.close()
             raise
@@ -56,32 +61,30 @@ class LoadedPair:
         self, request: int, chat: Sequence[ChatMessage], params: AskParams
     ) -> Iterator[Event]:
         """Events of one answer, the last of them `Finished`."""
-        prompt = self._template.render(chat, think=params.think)
-        tokens = self.native.tokenize(prompt)
-        # The next turn renders this one without the opening of the answer: its reasoning
-        # is dropped from the history. The state is kept at the last point both share.
-        kept = self.native.tokenize(self._template.render(chat, think=params.think, answer=False))
+        prompt = self.prompt(chat, think=params.think)
         text = AnswerText(
             self.native.token_bytes,
-            self._think_open,
-            self._think_close,
-            begins_thinking(prompt),
+            self._specials.get(THINK_OPEN),
+            self._specials.get(THINK_CLOSE),
+            prompt.thinking,
             params.stop,
         )
         answering = Answering(
-            self.native, self.model, request, tokens, params, text, self.plain_tokens_per_s
+            self.native, self.model, request, prompt, params, text, self.plain_tokens_per_s
         )
-        yield from answering.events(_common_length(tokens, kept))
+        yield from answering.events()
 
-    def prompt_tokens(self, chat: Sequence[ChatMessage], think: bool) -> list[int]:
-        return self.native.tokenize(self._template.render(chat, think=think))
+    def prompt(self, chat: Sequence[ChatMessage], *, think: bool) -> Prompt:
+        """What the target reads before it answers."""
+        limit = self.model.n_ctx
+        return self._prompts.write(chat, think=think, limit=limit, check=self._check_cancelled)
 
     def control(
         self, chat: Sequence[ChatMessage], params: AskParams, plain: Sequence[int], at: int
     ) -> Control:
         """See `app.engine.control`."""
         rows = params.block or self.model.block
-        return control(self.native, self.prompt_tokens(chat, params.think), plain, at, rows)
+        return control(self.native, self.prompt(chat, think=params.think).tokens, plain, at, rows)
 
     # --- measuring ---
 
@@ -101,6 +104,12 @@ class LoadedPair:
         self.plain_tokens_per_s = 1.0 / (statistics.median(steps) or 1.0)
         return self.plain_tokens_per_s
 
+    def try_out(self) -> None:
+        """Decodes a little, and forgets it. Raises DeviceError where the device is lost."""
+        self.native.prompt(self.native.tokenize(_PROBE_TEXT), drafting=False)
+        self.native.round(0)
+        self.native.reset()
+
     def measure_costs(self) -> None:
         """Tells the governor what rounds cost here, from an earlier run or measured now.
 
@@ -118,9 +127,9 @@ class LoadedPair:
             costs.save(file, name, known)
         self.native.set_costs(known)
 
-    def _marker(self, text: str) -> int | None:
-        ids = self.native.tokenize(text)
-        return ids[0] if len(ids) == 1 else None
+    def _check_cancelled(self) -> None:
+        if self.native.cancelled:
+            raise JobCancelled
 
 
 def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[DeviceInfo, str]:
@@ -172,7 +181,7 @@ def _load(params: LoadParams, progress: Progress | None) -> tuple[NativePair, st
 def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedModel:
     info = native.info
     return LoadedModel(
-        name=info.name or params.target.stem,
+        name=info.name or valid_text(params.target.stem),
         target_bytes=info.target_bytes,
         draft_bytes=info.draft_bytes,
         quantisation=info.quantisation,
@@ -186,10 +195,3 @@ def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedM
         draft_device=info.draft_device if info.draft_device.name != info.device.name else None,
         fallback=fallback,
     )
-
-
-def _common_length(a: Sequence[int], b: Sequence[int]) -> int:
-    for i, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return i
-    return min(len(a), len(b))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
 
+from app import limits
 from app.binding import Sampling, Verify
 from app.errors import OptionError
-
-MIN_CONTEXT: Final = 256
-MIN_UBATCH: Final = 8
 
 
 class Backend(StrEnum):
@@ -40,10 +37,9 @@ class LoadParams:
     draft_backend: Backend | None = None
 
     def __post_init__(self) -> None:
-        _at_least("The context", self.n_ctx, MIN_CONTEXT, "tokens")
-        _at_least("The micro-batch", self.n_ubatch, MIN_UBATCH, "tokens")
-        if self.threads is not None:
-            _at_least("The number of threads", self.threads, 1, "")
+        for name in ("n_ctx", "n_ubatch", "threads"):
+            if (value := getattr(self, name)) is not None:
+                limits.check(name, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +62,8 @@ class AskParams:
     stop_tokens: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
-        _at_least("The token limit", self.max_tokens, 0, "tokens")
+        limits.check("max_tokens", self.max_tokens)
         if self.block is not None:
-            _at_least("The block", self.block, 1, "tokens")
+            limits.check("block", self.block)
         if any(not s for s in self.stop):
             raise OptionError("A stop string is empty.", remedy="Give it text or leave it out.")
-
-
-def _at_least(name: str, value: int, least: int, unit: str) -> None:
-    if value < least:
-        at_least = f"{least} {unit}".strip()
-        raise OptionError(f"{name} of {value} is too small.", remedy=f"Use {at_least} or more.")

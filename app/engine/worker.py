@@ -29,7 +29,6 @@ from typing import Final
 from app.binding import devices
 from app.engine.messages import (
     Ask,
-    Cancelled,
     Command,
     Compare,
     Compared,
@@ -49,7 +48,7 @@ from app.engine.messages import (
 )
 from app.engine.pair import LoadedPair
 from app.engine.streams import never_begun
-from app.errors import EngineError, SlipstreamError
+from app.errors import DeviceError, EngineError, SlipstreamError
 from app.jobs import JobCancelled
 
 _PROGRESS_STEP: Final = 0.01  # of a load, between two events
@@ -163,9 +162,12 @@ class Worker:
             for event in self._events_of(request, command):
                 self._deliver(event)
         except JobCancelled:
-            self._deliver(Cancelled(request))
+            self._deliver(never_begun(request, command))
         except Exception as error:
-            self._deliver(Failed(request, _reported(error, f"command {request}")))
+            told = _reported(error, f"command {request}")
+            self._deliver(Failed(request, told))
+            if isinstance(told, DeviceError):
+                self._free_if_lost(told)
         finally:
             with self._changed:
                 self._running = None
@@ -233,13 +235,23 @@ class Worker:
             raise EngineError("No model is loaded.", remedy="Choose a model first.")
         return self._pair
 
-    def _free(self) -> None:
+    def _free_if_lost(self, error: DeviceError) -> None:
+        """A device that failed once may work on; one that is lost takes the pair along."""
+        try:
+            if self._pair:
+                self._pair.try_out()
+        except JobCancelled:
+            pass
+        except SlipstreamError:
+            self._free(error)
+
+    def _free(self, error: SlipstreamError | None = None) -> None:
         with self._changed:
             pair, self._pair = self._pair, None
         self._errands.clear()
         if pair:
             pair.close()
-            self._deliver(ModelChanged(None))
+            self._deliver(ModelChanged(None, error))
 
 
 def _reported(error: Exception, what: str) -> SlipstreamError:

@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 3
+#define SLIP_ABI 4
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -80,8 +80,7 @@ typedef struct slip_error {
 
 typedef struct slip_pair slip_pair;
 
-SLIP_API int32_t      slip_abi(void);
-SLIP_API const char * slip_version(void); /* of llama.cpp below; static */
+SLIP_API int32_t slip_abi(void);
 
 /* --- devices ----------------------------------------------------------------- */
 
@@ -148,10 +147,15 @@ SLIP_API const char * slip_chat_template(const slip_pair * pair);
 
 /* --- text -------------------------------------------------------------------- */
 
-/* Tokens of `length` bytes of text; special tokens in the text are recognised.
- * Returns their number; at most `capacity` are written (call again if it is larger),
- * or a negative number if the text is too long to count. */
+/* Tokens of `length` bytes of text. Text is text: control tokens that it spells do not come
+ * out. Those that are special but no control tokens do: who does not want them gives their
+ * spelling in parts. Returns the number of tokens; at most `capacity` are written (call again
+ * if it is larger), or a negative number if the text is too long to count. */
 SLIP_API int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity);
+
+/* Tokens that stand for more than their text, ascending: control tokens, and those defined
+ * beside the vocabulary. Returns their number; at most `capacity` are written. */
+SLIP_API int32_t slip_special_tokens(const slip_pair * pair, int32_t * tokens, int32_t capacity);
 
 /* Bytes of a token, not ended by 0; may be part of a UTF-8 character. Special tokens
  * give no bytes unless `special` is not 0. Returns the number of bytes, or minus that

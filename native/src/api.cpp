@@ -74,10 +74,6 @@ int32_t slip_abi(void) {
     return SLIP_ABI;
 }
 
-const char * slip_version(void) {
-    return llama_version();
-}
-
 int32_t slip_device_count(void) {
     int32_t count = 0;
     guarded(nullptr, [&] {
@@ -130,9 +126,23 @@ const char * slip_chat_template(const slip_pair * pair) {
 int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity) {
     int32_t n = INT32_MIN;
     guarded(nullptr, [&] {
-        n = llama_tokenize(pair->vocab(), text, length, tokens, capacity, /*add_special*/ false, /*parse_special*/ true);
+        n = llama_tokenize(pair->vocab(), text, length, tokens, capacity, /*add_special*/ false, /*parse_special*/ false);
     });
     return n != INT32_MIN && n < 0 ? -n : n;
+}
+
+int32_t slip_special_tokens(const slip_pair * pair, int32_t * tokens, int32_t capacity) {
+    constexpr int32_t k_special = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_USER_DEFINED | LLAMA_TOKEN_ATTR_UNKNOWN;
+    int32_t n = 0;
+    for (llama_token token = 0; token < llama_vocab_n_tokens(pair->vocab()); ++token) {
+        if (llama_vocab_get_attr(pair->vocab(), token) & k_special) {
+            if (n < capacity) {
+                tokens[n] = token;
+            }
+            ++n;
+        }
+    }
+    return n;
 }
 
 int32_t slip_token_bytes(const slip_pair * pair, int32_t token, int32_t special, char * bytes, int32_t capacity) {

@@ -115,7 +115,7 @@ def test_costs_must_be_positive(cold: LoadedPair) -> None:
 
 def test_a_round_waits_once_and_keeps_its_graphs(cold: LoadedPair) -> None:
     """Greedy, the whole block: from the second round on nothing is built, 31 tokens come back."""
-    cold.native.prompt(cold.prompt_tokens(QUESTION, think=False))
+    cold.native.prompt(cold.prompt(QUESTION, think=False).tokens)
     rounds = [cold.native.round(15) for _ in range(12)]
     assert {native.syncs for native in rounds} == {1}
     assert {native.graphs_run for native in rounds} == {2}

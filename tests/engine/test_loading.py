@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +13,14 @@ import gguf
 import pytest
 
 from app.binding import NativePair, devices
-from app.engine import Backend, LoadParams
+from app.engine import Backend, LoadParams, pair
 from app.engine.pair import LoadedPair
 from app.errors import (
     DeviceError,
     ModelFileError,
     PairMismatchError,
     SlipstreamError,
+    TemplateError,
     UnsupportedModelError,
 )
 from app.library import Pair
@@ -162,6 +166,69 @@ def test_a_path_with_spaces_and_other_scripts(tmp_path: Path, demo_files: Pair) 
     assert demo_files.draft
     draft = Path(shutil.copy(demo_files.draft, folder / "草稿.gguf"))
     load(target, draft)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
+def test_a_path_that_is_no_utf8(tmp_path: Path, demo_files: Pair) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    target = Path(shutil.copy(demo_files.target, folder / os.fsdecode(b"ziel\xff.gguf")))
+    load(target)
+    target.write_bytes(b"GGUF")
+    with pytest.raises(ModelFileError) as caught:
+        load(target)
+    assert "ziel" in caught.value.message
+    caught.value.message.encode()
+
+
+def spoilt(source: Path, to: Path, found: bytes, put: bytes) -> Path:
+    """A copy with one place of the chat template changed, its length kept."""
+    content = source.read_bytes()
+    assert content.count(found) == 1
+    assert len(found) == len(put)
+    to.write_bytes(content.replace(found, put))
+    return to
+
+
+@pytest.mark.parametrize(
+    ("put", "words"),
+    [
+        (b"{%- mucro text(content) -%}", ("broken", "mucro")),
+        (b"{%- macro t\xffxt(content) -%}", ("UTF-8", "tokenizer.chat_template")),
+    ],
+)
+def test_a_broken_template_frees_the_pair(
+    tmp_path: Path,
+    demo_files: Pair,
+    monkeypatch: pytest.MonkeyPatch,
+    put: bytes,
+    words: tuple[str, ...],
+) -> None:
+    loaded: list[NativePair] = []
+
+    class Noted(NativePair):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            loaded.append(self)
+
+    monkeypatch.setattr(pair, "NativePair", Noted)
+    found = b"{%- macro text(content) -%}"
+    target = spoilt(demo_files.target, tmp_path / "spoilt.gguf", found, put)
+    with pytest.raises(TemplateError) as caught:
+        LoadedPair(LoadParams(target, None, Backend.CPU, n_ctx=256))
+    for word in ("spoilt.gguf", *words):
+        assert word in caught.value.message
+    assert [bool(native.handle) for native in loaded] == [False]
+
+
+def test_memory_is_told_as_it_is_after_loading(
+    demo_files: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = replace(devices()[0], memory_free=1)
+    monkeypatch.setattr(pair, "devices", lambda: (before,))
+    loaded = LoadedPair(LoadParams(demo_files.target, None, Backend.CPU, n_ctx=256))
+    loaded.close()
+    assert loaded.model.device.memory_free > 1
 
 
 def test_a_gpu_that_is_not_there(demo_files: Pair) -> None:

@@ -33,7 +33,7 @@ def model() -> Qwen3_5ForCausalLM:
 
 def tokens_of(loaded: LoadedPair, prompt: str) -> list[int]:
     """Prompt and answer, so that all kinds of positions are compared."""
-    tokens = loaded.prompt_tokens(chat(prompt), think=False)
+    tokens = loaded.prompt(chat(prompt), think=False).tokens
     first, _ = loaded.native.prompt(tokens)
     out = [*tokens, first]
     for _ in range(4):
@@ -84,7 +84,6 @@ def test_drafter_hidden_states_equal_the_training_module(
         "é ñ ֑ נ",
         "한국어 안녕",
         "a\r\n\nb",
-        "<|im_start|>user<think></think><|im_end|>",
         "  leading and trailing  ",
         "",
     ],

@@ -46,7 +46,7 @@ def spoilt(right: Sequence[int], accept: int, rng: random.Random) -> list[int]:
 
 def test_logits_of_every_round_equal_a_cold_run(cold: LoadedPair) -> None:
     pair, rng = cold.native, random.Random(29)
-    prompt = cold.prompt_tokens(chat("Tell me a short story about a cat."), think=False)
+    prompt = cold.prompt(chat("Tell me a short story about a cat."), think=False).tokens
     truth = plain_tokens(cold, prompt, LENGTH)
     reference = eval_target(pair, truth, 1)
     scale = float(np.abs(reference).max())
@@ -80,7 +80,7 @@ def test_logits_of_every_round_equal_a_cold_run(cold: LoadedPair) -> None:
 def test_what_was_rejected_leaves_no_trace(cold: LoadedPair, accept: int) -> None:
     """Same accepted tokens, other rejected ones: the next logits are the same, bit for bit."""
     pair = cold.native
-    prompt = cold.prompt_tokens(chat("What is DFlash?"), think=False)
+    prompt = cold.prompt(chat("What is DFlash?"), think=False).tokens
     truth = plain_tokens(cold, prompt, len(prompt) + 64)
     logits = []
     for seed in (1, 2):
@@ -101,7 +101,7 @@ def test_what_was_rejected_leaves_no_trace(cold: LoadedPair, accept: int) -> Non
 def test_a_graph_is_reused_round_after_round(cold: LoadedPair) -> None:
     """Nothing but data depends on what was accepted: the target's graph is built once."""
     pair, rng = cold.native, random.Random(3)
-    prompt = cold.prompt_tokens(chat("What is DFlash?"), think=False)
+    prompt = cold.prompt(chat("What is DFlash?"), think=False).tokens
     truth = plain_tokens(cold, prompt, len(prompt) + 200)
     pair.reset()
     pair.prompt(prompt, drafting=False)

@@ -199,7 +199,7 @@ def test_the_state_of_the_last_turn_is_reused(cold: LoadedPair) -> None:
     turn = (*QUESTION, ChatMessage(Role.ASSISTANT, first.text), *chat("And why?"))
     second = ask(cold, turn, DRAFTED).answer
     # all of the first question; how its answer was opened is dropped from the history
-    opened = cold.prompt_tokens(QUESTION, think=False)
+    opened = cold.prompt(QUESTION, think=False).tokens
     assert 0 < second.reused < second.prompt_tokens
     assert second.reused == opened.index(opened[0], 1)
 

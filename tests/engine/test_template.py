@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from transformers.utils.chat_template_utils import render_jinja_template
 
 from app.conversation import ChatMessage, Role
 from app.engine.template import ChatTemplate, begins_thinking
@@ -85,6 +86,23 @@ def test_a_refusal_names_the_model_and_the_next_chat_works(template: ChatTemplat
 def test_a_broken_template_is_an_error_when_made(source: str | None) -> None:
     with pytest.raises(TemplateError, match=r"model\.gguf"):
         ChatTemplate(source, "model.gguf")
+
+
+def test_blocks_leave_no_empty_lines() -> None:
+    """As transformers renders: a block's own line, and what indents it, is not text."""
+    source = (
+        "{% for m in messages %}\n"
+        "    {% if m.role == 'user' %}\n"
+        "{{ m.content }}\n"
+        "    {% endif %}\n"
+        "{% endfor %}\n"
+        "end"
+    )
+    rendered = ChatTemplate(source, "model.gguf").render(chat("Hi"), think=False)
+    assert rendered == "Hi\nend"
+    messages = [{"role": "user", "content": "Hi"}]
+    theirs, _ = render_jinja_template(conversations=[messages], chat_template=source)
+    assert [rendered] == theirs
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.binding import NativePair, NativeRound
 from app.conversation import ChatMessage, Role
 from app.engine import (
     Ask,
     AskParams,
     Backend,
+    Command,
     Decoded,
     Engine,
     Event,
@@ -25,12 +27,16 @@ from app.engine import (
     LoadParams,
     Measure,
     Measured,
+    ModelChanged,
     PlainMeasured,
 )
+from app.engine.pair import LoadedPair
+from app.engine.worker import Worker
+from app.errors import DeviceError, EngineError
 from app.library import Pair
 
 from .conftest import chat
-from .listening import Listener
+from .listening import PATIENCE, Listener
 
 QUESTION = chat("What is DFlash?")
 
@@ -157,3 +163,93 @@ def test_measuring_is_waited_for_by_who_asks(load: Load) -> None:
         assert isinstance(client.run(Measure()), Measured)  # nothing is left to measure
     finally:
         engine.close()
+
+
+def test_a_rate_that_cannot_be_measured_is_told(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = EngineError("It fell over.", remedy="Restart.")
+
+    def fail(_: LoadedPair) -> float:
+        raise wrong
+
+    monkeypatch.setattr(LoadedPair, "measure_plain", fail)
+    engine = Engine()
+    try:
+        client = Listener(engine.client())
+        client.run(load)
+        assert client.first(PlainMeasured) == PlainMeasured(None, wrong)
+        assert ask(client, QUESTION, max_tokens=8).answer.speedup is None
+    finally:
+        engine.close()
+
+
+# --- closing and failing at the wrong moment ----------------------------------
+
+
+def test_closing_between_two_commands(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next command is taken from the queue, and does not run yet."""
+    taken, closing = threading.Event(), threading.Event()
+    run = Worker._run
+
+    def later(self: Worker, request: int, command: Command) -> None:
+        if isinstance(command, Ask):
+            taken.set()
+            assert closing.wait(PATIENCE)
+        run(self, request, command)
+
+    monkeypatch.setattr(Worker, "_run", later)
+    engine = Engine()
+    client = Listener(engine.client())
+    client.run(load)
+    request = client.submit(Ask(QUESTION, AskParams(max_tokens=4000)))
+    assert taken.wait(PATIENCE)
+    closer = threading.Thread(target=engine.close, args=(PATIENCE,))
+    closer.start()
+    while not engine._worker._closing:
+        time.sleep(0.001)
+    closing.set()
+    closer.join(PATIENCE)
+    assert not closer.is_alive()
+    ending = client.of(request)[-1]
+    assert isinstance(ending, Finished)
+    assert ending.answer.finish_reason is FinishReason.CANCELLED
+
+
+def test_closing_while_it_measures(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    measuring = threading.Event()
+    measure = LoadedPair.measure_plain
+
+    def told(self: LoadedPair) -> float:
+        measuring.set()
+        return measure(self)
+
+    monkeypatch.setattr(LoadedPair, "measure_plain", told)
+    engine = Engine()
+    Listener(engine.client()).run(load)
+    assert measuring.wait(PATIENCE)
+    engine.close(PATIENCE)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_device_that_fails(engine: Listener, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
+    """Once: the answer fails. For good: the pair goes, and every client is told why."""
+    engine.run(Measure())
+    engine.rest()
+    failures = 1000 if lost else 1
+    step = NativePair.round
+
+    def fail(self: NativePair, n_draft: int, *, governed: bool = False) -> NativeRound:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise DeviceError("A pass failed.", remedy="Choose the CPU.")
+        return step(self, n_draft, governed=governed)
+
+    monkeypatch.setattr(NativePair, "round", fail)
+    failed = engine.run(Ask(QUESTION, AskParams(max_tokens=20)))
+    assert isinstance(failed, Failed)
+    states = [e for e in engine.rest() if isinstance(e, ModelChanged)]
+    assert states == ([ModelChanged(None, failed.error)] if lost else [])
+    again = engine.run(Ask(QUESTION, AskParams(max_tokens=20)))
+    assert isinstance(again, Failed if lost else Finished)
