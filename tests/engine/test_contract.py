@@ -65,7 +65,7 @@ def listener(door: EngineDoor) -> Listener:
 
 @pytest.fixture
 def load(demo_files: Pair) -> Load:
-    return Load(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
+    return Load(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512, threads=1))
 
 
 @pytest.fixture

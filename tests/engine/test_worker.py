@@ -43,7 +43,7 @@ QUESTION = chat("What is DFlash?")
 
 @pytest.fixture
 def load(demo_files: Pair) -> Load:
-    return Load(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=8192))
+    return Load(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=8192, threads=1))
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_close_while_busy_joins_the_thread(load: Load, delay: float) -> None:
 def test_a_model_can_be_replaced_ten_times(engine: Listener, demo_files: Pair) -> None:
     for turn in range(10):
         draft = demo_files.draft if turn % 2 else None
-        loaded = engine.run(Load(LoadParams(demo_files.target, draft, Backend.CPU)))
+        loaded = engine.run(Load(LoadParams(demo_files.target, draft, Backend.CPU, threads=1)))
         assert isinstance(loaded, Loaded)
         assert loaded.model.has_draft is bool(draft)
         ask(engine, QUESTION, max_tokens=8)
