@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from enum import IntEnum, auto
 from typing import Final
 
-from markdown_it.token import Token
 from PySide6.QtGui import (
     QColor,
     QFont,
     QTextBlockFormat,
     QTextCharFormat,
+    QTextFormat,
     QTextLength,
     QTextListFormat,
+    QTextTableCellFormat,
     QTextTableFormat,
 )
 
 from app.ui.look import theme
 from app.ui.look.theme import LINE_HEIGHT, MONO, SANS, Size, Space
-from app.ui.markdown.stream import list_start
 
 CODE_HEADER: Final = 36
 """Height in px of the strip above code, for its language and the copy button."""
+
+DEEPEST: Final = 10
+"""Levels up to which a deeper one is indented further."""
+
+CELL_PADDING: Final = 6
+
+EDGE: Final = " │ "
+"""What parts the cells of a row that is a line."""
 
 _BULLETS: Final = (
     QTextListFormat.Style.ListDisc,
@@ -29,39 +38,68 @@ _BULLETS: Final = (
 )
 
 
-def paragraph(bottom: int = Space.M) -> QTextBlockFormat:
+class Mark(IntEnum):
+    """What text is beyond its looks, as properties of its format: `copying` reads them."""
+
+    CONTINUES = QTextFormat.Property.UserProperty + 1  # block: no newline stands before it
+    QUOTES = auto()  # block: how many quotes it is in
+    CODE = auto()  # block: a line of code, in this language
+    RULE = auto()  # block
+    SEAM = auto()  # block: it only parts tables
+    WIDE_ROW = auto()  # block: a row of a table, as a line; the columns' sides
+    NOTE = auto()  # block: a footnote
+    STRONG = auto()  # characters, as all below
+    EMPHASIS = auto()
+    STRIKE = auto()
+    RUN = auto()  # code, formula, note, escaped
+
+
+def paragraph(top: float = 0) -> QTextBlockFormat:
     result = QTextBlockFormat()
-    result.setBottomMargin(bottom)
+    result.setTopMargin(top)
     result.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     return result
 
 
-def heading(level: int) -> QTextBlockFormat:
-    result = paragraph(Space.S)
-    result.setTopMargin(Space.L if level > 1 else Space.S)
+def heading(level: int, top: float) -> QTextBlockFormat:
+    result = paragraph(top)
     result.setHeadingLevel(level)
     return result
 
 
-def code_line(*, first: bool = False) -> QTextBlockFormat:
-    result = paragraph(0)
+def code_line(language: str, top: float = 0) -> QTextBlockFormat:
+    result = QTextBlockFormat()
+    result.setTopMargin(top)
     result.setLeftMargin(Space.L)
     result.setRightMargin(Space.L)
     result.setLineHeight(115, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    if first:
-        result.setTopMargin(CODE_HEADER + Space.M)
+    result.setProperty(Mark.CODE, language)
     return result
 
 
-def bottom_margin(margin: int) -> QTextBlockFormat:
+def rule(top: float) -> QTextBlockFormat:
     result = QTextBlockFormat()
-    result.setBottomMargin(margin)
+    result.setTopMargin(top)
+    result.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+    result.setProperty(Mark.RULE, True)
     return result
 
 
-def spacer() -> QTextBlockFormat:
+def seam(top: float = 0) -> QTextBlockFormat:
+    """The block that Qt wants before and after a table, made as flat as can be."""
     result = QTextBlockFormat()
-    result.setLineHeight(2, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+    result.setTopMargin(top)
+    result.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+    result.setProperty(Mark.SEAM, True)
+    return result
+
+
+def wide_row(left: float, sides: str) -> QTextBlockFormat:
+    result = code_line("")
+    result.clearProperty(Mark.CODE)
+    result.setLeftMargin(left)
+    result.setNonBreakableLines(True)
+    result.setProperty(Mark.WIDE_ROW, sides)
     return result
 
 
@@ -81,16 +119,61 @@ def chars(kind: str = "") -> QTextCharFormat:
 
 
 def code_chars() -> QTextCharFormat:
-    result = chars()
-    result.setFontFamilies([MONO, SANS, "Noto Sans Mono", "Noto Color Emoji"])
-    result.setFontPointSize(theme.points(Size.CODE))
+    result = QTextCharFormat()
+    font = QFont([MONO, SANS, "Noto Sans Mono", "Noto Color Emoji"])
+    font.setPointSizeF(theme.points(Size.CODE))
+    for feature in ("calt", "liga"):  # code is shown sign by sign: `->` is no arrow
+        font.setFeature(QFont.Tag(feature), 0)
+    result.setFont(font, QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesAll)
+    result.setForeground(QColor(theme.current().text))
+    return result
+
+
+def formula(base: QTextCharFormat) -> QTextCharFormat:
+    """A formula is shown as its source."""
+    result = QTextCharFormat(base)
+    result.setFontFamilies(code_chars().fontFamilies())
+    result.setProperty(Mark.RUN, "formula")
+    return result
+
+
+def footnote(base: QTextCharFormat) -> QTextCharFormat:
+    result = QTextCharFormat(base)
+    result.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
+    result.setProperty(Mark.RUN, "note")
+    return result
+
+
+def emphasis(base: QTextCharFormat, kind: Mark) -> QTextCharFormat:
+    result = QTextCharFormat(base)
+    result.setProperty(kind, True)
+    match kind:
+        case Mark.STRONG:
+            result.setFontWeight(QFont.Weight.DemiBold)
+        case Mark.EMPHASIS:
+            result.setFontItalic(True)
+        case Mark.STRIKE:
+            result.setFontStrikeOut(True)
+    return result
+
+
+def escaped(base: QTextCharFormat) -> QTextCharFormat:
+    result = QTextCharFormat(base)
+    result.setProperty(Mark.RUN, "escaped")
     return result
 
 
 def inline_code(base: QTextCharFormat) -> QTextCharFormat:
-    result = QTextCharFormat(base)
-    result.setFontFamilies(code_chars().fontFamilies())
-    result.setFontPointSize(theme.points(Size.CODE))
+    result = code_chars()
+    result.setFontWeight(base.fontWeight())
+    result.setFontItalic(base.fontItalic())
+    result.setFontStrikeOut(base.fontStrikeOut())
+    for mark in (Mark.STRONG, Mark.EMPHASIS, Mark.STRIKE):
+        if base.property(mark):
+            result.setProperty(mark, True)
+    if base.isAnchor():
+        result = link(result, base.anchorHref())
+    result.setProperty(Mark.RUN, "code")
     result.setBackground(QColor(theme.current().hover))
     return result
 
@@ -105,27 +188,35 @@ def link(base: QTextCharFormat, address: str) -> QTextCharFormat:
     return result
 
 
-def numbering(token: Token, depth: int, number: int) -> QTextListFormat:
+def marker(number: int | None, mark: str, depth: int) -> QTextListFormat:
+    """The marker of one item, `depth` (from 1) lists deep."""
     result = QTextListFormat()
-    if token.type == "ordered_list_open":
-        result.setStyle(QTextListFormat.Style.ListDecimal)
-        result.setStart(number or list_start(token))
+    if number is None:
+        result.setStyle(_BULLETS[min(depth, len(_BULLETS)) - 1])
     else:
-        result.setStyle(_BULLETS[min(depth, len(_BULLETS) - 1)])
-        result.setStart(1)
-    result.setIndent(depth + 1)
+        result.setStyle(QTextListFormat.Style.ListDecimal)
+        result.setNumberSuffix(mark)
+    result.setStart(1 if number is None else number)
+    result.setIndent(min(depth, DEEPEST))
     return result
 
 
 def table(columns: int) -> QTextTableFormat:
     result = QTextTableFormat()
     result.setBorderCollapse(True)
-    result.setBorder(1)
-    result.setBorderBrush(QColor(theme.current().line_strong))
-    result.setBorderStyle(QTextTableFormat.BorderStyle.BorderStyle_Solid)
-    result.setCellPadding(6)
+    result.setBorder(0)
+    result.setCellPadding(CELL_PADDING)
     result.setCellSpacing(0)
-    result.setBottomMargin(Space.S)
-    result.setHeaderRowCount(1)
+    result.setHeaderRowCount(0)
     result.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * columns)
+    return result
+
+
+def cell(*, header: bool) -> QTextTableCellFormat:
+    """A cell, with the line under its row."""
+    result = QTextTableCellFormat()
+    result.setBottomBorder(1)
+    result.setBottomBorderStyle(QTextTableFormat.BorderStyle.BorderStyle_Solid)
+    colours = theme.current()
+    result.setBottomBorderBrush(QColor(colours.line_strong if header else colours.line))
     return result

@@ -16,10 +16,13 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextDocument, QTextLayout
 
 from app.ui.look import theme
-from app.ui.markdown.document import Decoration, code_blocks, plain_text, utf16_length
+from app.ui.markdown.copying import plain_text, utf16_length
+from app.ui.markdown.document import Decoration, code_blocks
 
 SLICE: Final = 0.006
 """Seconds of highlighting in one turn of the event loop."""
+
+_READ: Final = 10_000  # characters of code that are read at once
 
 _COLOURS: Final = {
     Comment: "muted",
@@ -41,7 +44,7 @@ class Highlighter(QObject):
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._document = document
-        self._jobs: deque[Iterator[QTextBlock]] = deque()
+        self._jobs: deque[Iterator[QTextBlock | None]] = deque()
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
 
@@ -62,11 +65,13 @@ class Highlighter(QObject):
         until = time.perf_counter() + SLICE
         first = last = None
         while self._jobs and time.perf_counter() < until:
-            block = next(self._jobs[0], None)
-            if block is None:
+            try:
+                block = next(self._jobs[0])
+            except StopIteration:
                 self._jobs.popleft()
                 continue
-            first, last = first or block, block
+            if block:
+                first, last = first or block, block
         if first and last:
             start = first.position()
             self._document.markContentsDirty(start, last.position() + last.length() - 1 - start)
@@ -74,13 +79,17 @@ class Highlighter(QObject):
             self._timer.stop()
 
 
-def _lines(document: QTextDocument, code: Decoration, lexer: Lexer) -> Iterator[QTextBlock]:
-    """Set the formats of one text block after the other."""
-    blocks = iter(code_blocks(document, code))
+def _lines(document: QTextDocument, code: Decoration, lexer: Lexer) -> Iterator[QTextBlock | None]:
+    """Set the formats of one text block after the other; nothing is a pause."""
+    text = ""
+    for at in range(code.start, code.end + 1, _READ):
+        text += plain_text(document, at, min(at + _READ, code.end))
+        yield None
+    blocks = code_blocks(document, code)
     block = next(blocks)
     column = 0
     formats: list[QTextLayout.FormatRange] = []
-    for piece, colour in _pieces(lexer, plain_text(document, code.start, code.end)):
+    for piece, colour in _pieces(lexer, text):
         size = utf16_length(piece)
         # A newline ends the text block, and so does a chunk of a long line.
         while piece == "\n" or size > block.length() - 1 - column:

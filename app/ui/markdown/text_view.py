@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 from PySide6.QtCore import QByteArray, QEvent, QMimeData, QPointF, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
@@ -12,6 +13,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
+    QTextBlock,
     QTextOption,
     QWheelEvent,
 )
@@ -20,8 +22,12 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import MONO, RADIUS, Size, Space
-from app.ui.markdown.document import Decoration, Kind, plain_text
-from app.ui.markdown.formats import CODE_HEADER
+from app.ui.markdown.copying import markdown, plain_text
+from app.ui.markdown.document import Decoration, Kind
+from app.ui.markdown.formats import CODE_HEADER, Mark
+
+_LONG: Final = 400
+"""Height in px from which on code has a copy button below it too."""
 
 
 class TextView(QTextBrowser):
@@ -35,12 +41,15 @@ class TextView(QTextBrowser):
         super().__init__(parent)
         self._source = source
         self._decorations: list[Decoration] = []
-        self._copy_buttons: list[IconButton] = []
+        self._areas: list[QRectF] = []  # of those that did not change since
+        self._copy_buttons: list[tuple[IconButton, IconButton]] = []  # above and below
+        self._placed = 0  # pieces of code whose buttons stand where they belong
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.horizontalScrollBar().valueChanged.connect(self._place_anew)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setTextInteractionFlags(
@@ -53,16 +62,22 @@ class TextView(QTextBrowser):
         self.anchorClicked.connect(lambda url: self.link_chosen.emit(url.toString()))
 
     def decorate(self, decorations: list[Decoration]) -> None:
-        """What is painted behind the text; each piece of code has a copy button."""
+        """What is painted behind the text; each piece of code has a copy button.
+
+        Text is only ever added at the end: where a decoration is the same object as
+        before, its place is the same too.
+        """
+        same = 0
+        for old, new in zip(self._decorations[: len(self._areas)], decorations, strict=False):
+            if old is not new:
+                break
+            same += 1
+        del self._areas[same:]
         self._decorations = decorations
-        codes = [d for d in decorations if d.kind is Kind.CODE]
-        while len(self._copy_buttons) < len(codes):
-            button = IconButton("copy", "Copy this code", self.viewport(), size=16)
-            index = len(self._copy_buttons)
-            button.clicked.connect(lambda _=False, i=index: self._copy_code(i))
-            self._copy_buttons.append(button)
-        for surplus in self._copy_buttons[len(codes) :]:
-            surplus.hide()
+        self._placed = min(self._placed, sum(d.kind is Kind.CODE for d in decorations[:same]))
+        for surplus in self._copy_buttons[len(self._codes()) :]:
+            for button in surplus:
+                button.hide()
         self._fit()
         self.viewport().update()
 
@@ -77,11 +92,18 @@ class TextView(QTextBrowser):
         start, end = cursor.selectionStart(), cursor.selectionEnd()
         everything = start == 0 and end >= self.document().characterCount() - 1
         text = self._source() if everything else ""
-        data.setText(text or plain_text(self.document(), start, end))
+        data.setText(text or markdown(self.document(), start, end))
         return data
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # the chat scrolls, not the message
+        across = event.angleDelta().x()
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            across = across or event.angleDelta().y()
+        bar = self.horizontalScrollBar()
+        if across and bar.maximum():
+            bar.setValue(bar.value() - across // 2)
+        else:
+            event.ignore()  # the chat scrolls, not the message
 
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self.height())
@@ -90,6 +112,9 @@ class TextView(QTextBrowser):
         return QSize(0, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        if event.size().width() != event.oldSize().width():
+            self._areas.clear()
+            self._placed = 0
         super().resizeEvent(event)
         self._place_buttons()
 
@@ -97,8 +122,8 @@ class TextView(QTextBrowser):
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         visible = QRectF(event.rect())
-        for decoration in self._decorations:
-            area = self._area(decoration)
+        for i, decoration in enumerate(self._decorations):
+            area = self._area(i)
             if area.intersects(visible):
                 self._paint(painter, decoration, area)
         painter.end()
@@ -113,27 +138,34 @@ class TextView(QTextBrowser):
 
     # --- own --------------------------------------------------------------------
 
+    def _codes(self) -> list[int]:
+        return [i for i, d in enumerate(self._decorations) if d.kind is Kind.CODE]
+
     def _fit(self) -> None:
-        # The ground of code reaches below its last line, for which Qt leaves no room.
-        lowest = self._area(self._decorations[-1]).bottom() if self._decorations else 0.0
-        height = math.ceil(max(self.document().size().height(), lowest))
+        document = self.document()
+        size = document.size()
+        height = math.ceil(size.height() + _below(document.lastBlock()))
+        if size.width() > self.viewport().width() + 1:
+            height += self.horizontalScrollBar().sizeHint().height()
         if height != self.height():
             self.setFixedHeight(height)
         self._place_buttons()
 
-    def _area(self, decoration: Decoration) -> QRectF:
+    def _area(self, index: int) -> QRectF:
         """The place of a decoration, without the margins around it."""
+        if index < len(self._areas):
+            return self._areas[index]
+        decoration = self._decorations[index]
         document, layout = self.document(), self.document().documentLayout()
-        first = document.findBlock(decoration.start)
         last = document.findBlock(decoration.end)
-        top = layout.blockBoundingRect(first).top()
-        bottom = layout.blockBoundingRect(last).bottom()
-        left = 0.0
-        if decoration.kind is Kind.CODE:
-            shape = first.blockFormat()
-            left = shape.indent() * document.indentWidth() + shape.leftMargin() - Space.L
-            top, bottom = top - CODE_HEADER, bottom + Space.M
-        return QRectF(QPointF(left, top), QPointF(self.viewport().width(), bottom))
+        top = layout.blockBoundingRect(document.findBlock(decoration.start)).top()
+        bottom = layout.blockBoundingRect(last).bottom() + _below(last)
+        top -= CODE_HEADER if decoration.kind is Kind.CODE else 0
+        corners = QPointF(decoration.left, top), QPointF(self.viewport().width(), bottom)
+        result = QRectF(*corners)
+        if index == len(self._areas):
+            self._areas.append(result)
+        return result
 
     def _paint(self, painter: QPainter, decoration: Decoration, area: QRectF) -> None:
         colours = theme.current()
@@ -148,22 +180,45 @@ class TextView(QTextBrowser):
             strip = QRectF(area.left() + Space.L, area.top(), area.width(), CODE_HEADER)
             painter.drawText(strip, Qt.AlignmentFlag.AlignVCenter, decoration.language or "text")
         elif decoration.kind is Kind.QUOTE:
-            left = decoration.depth * Space.L
+            left = decoration.left - self.horizontalScrollBar().value()
             painter.setBrush(QColor(colours.line_strong))
             painter.drawRoundedRect(QRectF(left, area.top(), 3, area.height()), 1.5, 1.5)
         else:
-            line = QRectF(0, round(area.top()), area.width(), 1)
+            line = QRectF(decoration.left, round(area.top()), area.width(), 1)
             painter.fillRect(line, QColor(colours.line_strong))
 
-    def _place_buttons(self) -> None:
-        codes = [d for d in self._decorations if d.kind is Kind.CODE]
-        for button, code in zip(self._copy_buttons, codes, strict=False):
-            area = self._area(code)
-            button.resize(28, 28)
-            button.move(round(area.right()) - 34, round(area.top()) + 4)
-            button.show()
+    def _place_anew(self) -> None:
+        self._placed = 0
+        self._place_buttons()
 
-    def _copy_code(self, index: int) -> None:
-        code = [d for d in self._decorations if d.kind is Kind.CODE][index]
+    def _place_buttons(self) -> None:
+        codes = self._codes()
+        while len(self._copy_buttons) < len(codes):
+            index = len(self._copy_buttons)
+            self._copy_buttons.append((self._make_button(index, 0), self._make_button(index, 1)))
+        for n in range(self._placed, len(codes)):
+            area = self._area(codes[n])
+            above, below = self._copy_buttons[n]
+            right = round(area.right()) - 34
+            above.move(right, round(area.top()) + 4)
+            above.show()
+            below.move(right, round(area.bottom()) - 32)
+            below.setVisible(area.height() > _LONG)
+        # The last one may still grow.
+        self._placed = max(0, len(codes) - 1)
+
+    def _make_button(self, index: int, which: int) -> IconButton:
+        result = IconButton("copy", "Copy this code", self.viewport(), size=16)
+        result.resize(28, 28)
+        result.clicked.connect(lambda: self._copy_code(index, which))
+        return result
+
+    def _copy_code(self, index: int, which: int) -> None:
+        code = self._decorations[self._codes()[index]]
         QGuiApplication.clipboard().setText(plain_text(self.document(), code.start, code.end))
-        self._copy_buttons[index].confirm()
+        self._copy_buttons[index][which].confirm()
+
+
+def _below(block: QTextBlock) -> int:
+    """How far the ground of code reaches below its last line."""
+    return Space.M if block.blockFormat().hasProperty(Mark.CODE) else 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QMimeData
-from PySide6.QtGui import QGuiApplication, QTextCursor, QTextDocument
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QFont, QGuiApplication, QTextCharFormat, QTextCursor, QTextDocument
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Role, Turn
 from app.ui.chat.message import AnswerView
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Theme
-from app.ui.markdown.document import CHUNK, DocumentWriter, Kind, plain_text
+from app.ui.markdown.copying import markdown, plain_text
+from app.ui.markdown.document import CHUNK, DocumentWriter, Kind
+from app.ui.markdown.formats import Mark
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
 from tests.ui.conftest import WaitUntil
@@ -41,6 +43,10 @@ def write_plain(document: QTextDocument, text: str) -> None:
 
 def everything(document: QTextDocument) -> str:
     return plain_text(document, 0, document.characterCount())
+
+
+def copied(document: QTextDocument) -> str:
+    return markdown(document, 0, document.characterCount() - 1)
 
 
 def test_streamed_equals_whole(look: Theme) -> None:
@@ -75,7 +81,7 @@ def test_all_copied_is_what_was_written(qtbot: QtBot, look: Theme) -> None:
 
 def test_lists_are_copied_with_their_markers(look: Theme) -> None:
     document, _ = render(list("3. c\n4. d\n   - x\n5. e\n\n- y\n"))
-    assert everything(document).split("\n") == ["3. c", "4. d", "- x", "5. e", "- y"]
+    assert copied(document).split("\n") == ["3. c", "4. d", "   - x", "5. e", "- y"]
 
 
 def test_code_is_copied_as_written(qtbot: QtBot, look: Theme) -> None:
@@ -151,3 +157,155 @@ def test_a_theme_change_writes_the_same_text(
         assert view.findChildren(TextView)[-1].toPlainText() == before
     finally:
         look.choose("light")
+
+
+def runs(document: QTextDocument) -> list[tuple[str, QTextCharFormat]]:
+    """The parts of a document of one look each."""
+    result = []
+    block = document.begin()
+    while block.isValid():
+        inside = block.begin()
+        while not inside.atEnd():
+            result.append((inside.fragment().text(), inside.fragment().charFormat()))
+            inside += 1
+        block = block.next()
+    return result
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("(see https://a.b/Foo_(bar)).", "https://a.b/Foo_(bar)"),
+        ("见https://a.b/c。好", "https://a.b/c"),
+        ("サイトはhttps://a.b/cです", "https://a.b/c"),
+        ("https://a.b/_x_/y*z*", "https://a.b/_x_/y*z*"),
+        ("**https://a.b/c**, then", "https://a.b/c"),
+        ("https://a.b/[x]?y=1!", "https://a.b/[x]?y=1"),
+    ],
+)
+def test_bare_addresses_are_links(look: Theme, text: str, address: str) -> None:
+    document, _ = render([text])
+    links = [(t, f.anchorHref()) for t, f in runs(document) if f.isAnchor()]
+    assert links == [(address, address)]
+
+
+@pytest.mark.parametrize(
+    "text", ["$a*b*c$", "\\(a*b*c\\)", "$$x_1 + x_2*y*$$", "$5 and $6*", "\\[a*b*c\\]"]
+)
+def test_a_formula_keeps_its_signs(look: Theme, text: str) -> None:
+    document, _ = render([text])
+    assert everything(document) == text
+
+
+def test_money_is_no_formula(look: Theme) -> None:
+    document, _ = render(["$5 to $6, US$7-$8, `$x` costs $9"])
+    assert "formula" not in [f.property(Mark.RUN) for _, f in runs(document)]
+
+
+def test_cells_break_lines_and_keep_escaped_signs(look: Theme) -> None:
+    document, _ = render(["| a | b |\n|---|--:|\n| x<br>y \\| z | \\* `<br>` |\n"])
+    assert everything(document).split("\n") == ["", "a", "b", "x", "y | z", "* <br>", ""]
+
+
+def test_columns_are_aligned(look: Theme) -> None:
+    document, _ = render(["| a | b | c | d |\n|:--|--:|:-:|---|\n| 1 | 2 | 3 | 4 |\n"])
+    sides = []
+    block = document.begin()
+    while block.isValid():
+        if block.text() in "1234" and block.text():
+            sides.append(block.blockFormat().alignment())
+        block = block.next()
+    flag = Qt.AlignmentFlag
+    assert sides == [flag.AlignLeft, flag.AlignRight, flag.AlignHCenter, flag.AlignLeading]
+
+
+def test_tasks_have_boxes(look: Theme) -> None:
+    document, _ = render(["- [x] done\n- [ ] open\n- [z] none\n"])
+    marks = [
+        b.blockFormat().marker() for b in (document.firstBlock(), document.firstBlock().next())
+    ]
+    assert [mark.name for mark in marks] == ["Checked", "Unchecked"]
+    assert everything(document).split("\n") == ["done", "open", "[z] none"]
+
+
+def test_directions_are_shown_and_not_obeyed(look: Theme) -> None:
+    document, _ = render(["a \u202eb\n\n```\nif x: \u2066y\u2069\n```\n"])
+    shown = everything(document)
+    assert "‹U+202E›" in shown
+    assert "‹U+2066›y‹U+2069›" in shown
+    write_plain(plain := QTextDocument(), "\u202ec")
+    assert everything(plain) == "‹U+202E›c"
+
+
+def test_code_is_shown_sign_by_sign(look: Theme) -> None:
+    for text in ("```\na -> b\n```", "`a -> b`"):
+        document, _ = render([text])
+        ((shown, look_),) = runs(document)
+        assert shown == "a -> b"
+        assert look_.font().featureValue(QFont.Tag("calt")) == 0
+        assert look_.font().isFeatureSet(QFont.Tag("calt"))
+
+
+def test_tight_items_stand_close_and_nested_blocks_have_air(look: Theme) -> None:
+    document, _ = render(["- a\n- b\n  - c\n- d\n\n- e\n"])
+    block, tops = document.begin(), {}
+    while block.isValid():
+        tops[block.text()] = block.blockFormat().topMargin()
+        block = block.next()
+    assert tops == {"a": 0, "b": 2, "c": 2, "d": 6, "e": 8}
+
+
+COPIED = """# Title
+
+A **bold** word, *another*, ~~gone~~, `code`, [link](http://a.b) and $x*y$.[^1]
+
+1. one
+2. two
+   - [x] nested
+
+     ```sh
+     ls
+
+     -l
+     ```
+
+> quote
+>
+> - item
+
+| a | b |
+| --- | --: |
+| 1 \\| 2 | x<br>y |
+
+---
+
+[^1]: note"""
+
+
+def test_a_part_is_copied_as_markdown(look: Theme) -> None:
+    """What is copied renders as what it was copied from."""
+    document, _ = render([COPIED])
+    again, _ = render([copied(document)])
+    assert again.toHtml() == document.toHtml()
+    assert copied(document).replace("     \n", "\n") == COPIED
+
+
+def test_a_word_is_copied_as_seen(look: Theme) -> None:
+    document, _ = render(["A **bold** word"])
+    assert markdown(document, 2, 6) == "bold"
+    assert markdown(document, 0, 6) == "A **bold**"
+
+
+def test_long_tables_stay_tables(look: Theme) -> None:
+    rows = "".join(f"| {i} | text |\n" for i in range(150))
+    document, _ = render(list(f"| a | b |\n|---|---|\n{rows}"))
+    assert copied(document).count("\n") == 151
+    assert "|" not in everything(document)
+
+
+def test_wide_tables_are_lines_that_do_not_wrap(look: Theme) -> None:
+    row = "| " + " | ".join(f"c{i}" for i in range(40)) + " |"
+    source = f"{row}\n|{' --- |' * 40}\n{row}"
+    document, _ = render([source])
+    assert document.lastBlock().blockFormat().nonBreakableLines()
+    assert copied(document).replace(" --- ", "---") == source.replace(" --- ", "---")

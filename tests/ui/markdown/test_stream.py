@@ -1,15 +1,12 @@
-"""Text that comes in pieces ends as the same blocks as text that comes whole."""
+"""What is shown while text comes, and what a piece costs."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-from itertools import pairwise
-
 import pytest
-from markdown_it.token import Token
 
-from app.ui.markdown.stream import LIMIT, MarkdownStream
+from app.ui.markdown.blocks import SEGMENT
+from app.ui.markdown.stream import MarkdownStream
+from tests.ui.markdown.test_splits import Tree, told
 
 TEXT = """# Title
 
@@ -54,95 +51,80 @@ never closed
 ``"""
 
 
-class Recorder:
-    """What a sink is told, with code and plain blocks as one text."""
-
-    def __init__(self) -> None:
-        self.closed: list[tuple[str, object]] = []
-        self.tails = 0
-        self._open = ("", "")
-        self._text = ""
-
-    def block(self, tokens: Sequence[Token], number: int) -> None:
-        if tokens[0].type == "fence":
-            self.closed.append((f"code {tokens[0].info}", tokens[0].content.removesuffix("\n")))
-            return
-        told = [(t.type, t.content, t.info) for t in tokens]
-        if number and self.closed:  # items of one list, told in two parts
-            before = self.closed.pop()[1]
-            assert isinstance(before, list)
-            told = before[:-1] + told[1:]
-        self.closed.append(("block", told))
-
-    def tail(self, tokens: Sequence[Token], number: int) -> None:
-        self.tails += 1
-
-    def open_code(self, language: str) -> None:
-        self._open, self._text = ("code", language), ""
-
-    def open_plain(self) -> None:
-        self._open, self._text = ("plain", ""), ""
-
-    def more(self, text: str) -> None:
-        self._text += text
-
-    def close(self) -> None:
-        self.closed.append((" ".join(self._open), self._text))
-
-
-def blocks(pieces: list[str]) -> list[tuple[str, object]]:
-    sink = Recorder()
-    stream = MarkdownStream(sink)
-    for piece in pieces:
-        stream.feed(piece)
-    stream.finish()
-    return sink.closed
-
-
-def cut(text: str, places: list[int]) -> list[str]:
-    edges = [0, *places, len(text)]
-    return [text[a:b] for a, b in pairwise(edges)]
-
-
-def test_any_split_gives_the_same_blocks() -> None:
-    whole = blocks([TEXT])
-    assert blocks(list(TEXT)) == whole
-    chance = random.Random(1)
-    for _ in range(100):
-        places = sorted(chance.sample(range(1, len(TEXT)), chance.randint(1, 40)))
-        assert blocks(cut(TEXT, places)) == whole
-
-
 def test_code_is_told_as_it_is() -> None:
-    code = dict(b for b in blocks(list(TEXT)) if b[0].startswith("code"))
-    assert code == {"code py": "a = 1\n\n``\n  b", "code ": "never closed\n``"}
-    texts = [b[1] for b in blocks([TEXT]) if b[0].startswith("code")]
-    assert texts == ["a = 1\n\n``\n  b", "tilde\n", "indented\n more", "never closed\n``"]
+    code = [t for t in told([TEXT]) if t[0] == "code"]
+    assert code == [
+        ("code", "py", "a = 1\n\n``\n  b"),
+        ("code", "", "tilde\n"),
+        ("code", "", "indented\n more"),
+        ("code", "", "never closed\n``"),
+    ]
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["a <smirk> b", "std::vector<std::string> a;", "&lt;x&gt;", "[a]: http://b.c", "\\(x\\)"],
+    ("before", "line"),
+    [
+        ("text\n", "-"),  # a list, or the line under a heading
+        ("text\n", "- "),
+        ("", "#"),
+        ("", "1."),
+        ("", "``"),
+        ("text\n", "|--"),
+        ("", "| a | b"),  # the head of a table is shown with its columns
+        ("", "| a | b |\n"),
+    ],
 )
-def test_no_character_vanishes(text: str) -> None:
-    told = blocks([text])[0][1]
-    assert isinstance(told, list)
-    assert told[1][1] == text
+def test_what_is_undecided_waits(before: str, line: str) -> None:
+    tree = streamed(before)
+    shown = list(tree.told)
+    assert streamed(before + line).told == shown
 
 
-def test_a_block_beyond_the_limit_is_plain_until_it_ends() -> None:
-    long = "x" * (LIMIT + 5)
-    pieces = [long[i : i + 500] for i in range(0, len(long), 500)]
-    assert blocks([*pieces, "\n\n*after*"])[0] == ("plain ", long)
-    assert blocks([*pieces, "\n\n*after*"])[1][0] == "block"
+def test_an_unfinished_line_is_shown() -> None:
+    assert streamed("some te").told == [("p", "some te")]
+    assert streamed("- some te").told == [("item", None, "-"), ("p", "some te")]
+    assert streamed("| a |\n|---|\n| ce").told[-1] == ("ce",)
 
 
-def test_the_cost_of_a_piece_does_not_grow() -> None:
-    """An open fence is never parsed again, whatever its length."""
-    sink = Recorder()
-    stream = MarkdownStream(sink)
-    stream.feed("```\n")
-    tails = sink.tails
-    for _ in range(1000):
-        stream.feed("line of code\n")
-    assert sink.tails == tails
+def test_a_carriage_return_and_its_newline_may_come_apart() -> None:
+    assert told(["a\r", "\nb\r", "c"]) == told(["a\nb\nc"])
+
+
+def test_a_long_paragraph_is_cut_between_words_and_outside_of_spans() -> None:
+    words = "word " * (SEGMENT // 5 - 2)
+    parts = streamed(f"{words}`a b c d e f g h` {words}").parts
+    assert "`" not in parts[0]
+    assert parts[0].endswith(" ")
+
+
+class Counting(Tree):
+    """Keeps the parts in which text was told, and counts the lines of code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.lines = 0
+
+    def text(self, kind: str, source: str, *, after: str | None) -> None:
+        super().text(kind, source, after=after)
+        self.parts.append(source)
+
+    def code_line(self, text: str) -> None:
+        super().code_line(text)
+        self.lines += 1
+
+
+def streamed(text: str, size: int = 0) -> Counting:
+    tree = Counting()
+    stream = MarkdownStream(tree)
+    size = size or len(text) or 1
+    for i in range(0, len(text), size):
+        stream.feed(text[i : i + size])
+    return tree
+
+
+@pytest.mark.parametrize("before", ["", "- item:\n  ", "> "])
+def test_no_line_of_code_is_told_twice(before: str) -> None:
+    inner = {"": "", "- item:\n  ": "  ", "> ": "> "}[before]
+    text = f"{before}```\n" + f"{inner}line of code\n" * 1_000
+    assert streamed(text, size=len(f"{inner}line of code\n")).lines <= 2_000

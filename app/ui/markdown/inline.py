@@ -1,0 +1,146 @@
+"""What stands in a line: markdown-it's tokens, and the rules that are ours.
+
+Off are the rules that let characters vanish or change: `<autolinks>` (of which
+`<std::string>` is one), HTML, entities. Ours: bare addresses, formulas (which no other
+rule may look into), footnote references, and `<br>` in the cells of a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+_ADDRESS: Final = re.compile(
+    # Letters of any script but those that are written without spaces between words.
+    r"://(?:[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]"
+    r"|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffff\U00020000-\U0003ffff])+"
+)
+_SCHEME: Final = re.compile(r"(?<![A-Za-z0-9])https?\Z", re.IGNORECASE)
+_NOTE: Final = re.compile(r"\[\^(\d{1,4})\](?!\()")
+_BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_FORMULAS: Final = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
+
+
+@cache
+def _parser() -> MarkdownIt:
+    result = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
+    # Without `text_join` an escaped character keeps its backslash beside it.
+    result.disable(["autolink", "html_inline", "entity", "text_join"])
+    rules = result.inline.ruler
+    rules.before("escape", "formula", _formula)
+    rules.before("escape", "bare_address", _bare_address)
+    rules.before("link", "footnote_ref", _footnote)
+    rules.before("link", "cell_break", _cell_break)
+    return result
+
+
+def parse(source: str, *, cell: bool = False) -> Sequence[Token]:
+    """The tokens of the text of one block."""
+    return _parser().parseInline(source, {"cell": cell})[0].children or []
+
+
+def closing(address: str) -> int:
+    """How much of a bare address belongs to it: not the punctuation of the sentence."""
+    end = len(address)
+    while end:
+        last = address[end - 1]
+        opening = {")": "(", "]": "["}.get(last)
+        if opening and address.count(last, 0, end) <= address.count(opening, 0, end):
+            break
+        if last in "*_~":
+            run = end - len(address[:end].rstrip(last))
+            if address.count(last, 0, end - run) >= run:
+                break  # the address has both sides of it
+            end -= run
+            continue
+        if opening is None and last not in ".,;:!?'":
+            break
+        end -= 1
+    return end
+
+
+def _bare_address(state: StateInline, silent: bool) -> bool:
+    if state.linkLevel or not state.src.startswith("://", state.pos):
+        return False
+    scheme = _SCHEME.search(state.pending)
+    found = _ADDRESS.match(state.src, state.pos)
+    if not scheme or not found:
+        return False
+    end = closing(found[0])
+    if end <= len("://"):
+        return False
+    address = scheme[0] + found[0][:end]
+    if not silent:
+        state.pending = state.pending[: scheme.start()]
+        state.push("link_open", "a", 1).attrSet("href", address)
+        state.push("text", "", 0).content = address
+        state.push("link_close", "a", -1)
+    state.pos += end
+    return True
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """`$x$`, `$$x$$`, `\\(x\\)` or `\\[x\\]`. Money is none: `$5 and $6`, `US$5-$6`."""
+    src, start = state.src, state.pos
+    sign = src[start : start + 2]
+    if sign not in _FORMULAS:
+        sign = sign[:1]
+    if sign not in _FORMULAS:
+        return False
+    begin = start + len(sign)
+    end = _end(src, begin, state.posMax, _FORMULAS[sign])
+    inside = src[begin:end]
+    if end < 0 or not inside.strip():
+        return False
+    after = end + len(sign)
+    if sign == "$" and (
+        inside[0].isspace()
+        or inside[-1].isspace()
+        or src[after : after + 1].isdigit()
+        or (start and src[start - 1].isalnum())
+        or "`" in inside
+    ):
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content, token.markup = src[start:after], sign
+    state.pos = after
+    return True
+
+
+def _end(src: str, begin: int, end: int, sign: str) -> int:
+    """Where the next unescaped `sign` is, or -1."""
+    at = begin
+    while (at := src.find(sign, at, end)) >= 0:
+        slashes = len(src[begin:at]) - len(src[begin:at].rstrip("\\"))
+        if slashes % 2 == 0:
+            return at
+        at += 1
+    return -1
+
+
+def _footnote(state: StateInline, silent: bool) -> bool:
+    note = _NOTE.match(state.src, state.pos, state.posMax)
+    if not note:
+        return False
+    if not silent:
+        token = state.push("footnote_ref", "", 0)
+        token.content, token.markup = note[1], note[0]
+    state.pos = note.end()
+    return True
+
+
+def _cell_break(state: StateInline, silent: bool) -> bool:
+    found = state.env.get("cell") and _BREAK.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        state.push("hardbreak", "br", 0).markup = found[0]
+    state.pos = found.end()
+    return True
