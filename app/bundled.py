@@ -85,13 +85,14 @@ class Bundled:
         try:
             if not _is_whole(place):
                 self._make(model, place, progress, cancel)
-            elif _manifest(place).get("source") != self._stats(model):  # the same, laid anew
-                self._describe(model, place)
         except OSError as error:
             raise OutputError(
                 f"`{place}` cannot be written: {error.strerror or error}.",
                 remedy=f"Check the permissions and the free space of `{self._folder}`.",
             ) from error
+        if _manifest(place).get("source") != self._stats(model):  # the same, laid anew
+            with contextlib.suppress(OSError):  # then `made` does not know it, that is all
+                self._describe(model, place)
         self._clean(model, place)
         return place
 

@@ -132,6 +132,19 @@ def test_a_source_laid_anew_costs_no_conversion(
     assert convert.calls == 1
 
 
+def test_a_copy_that_cannot_be_written_is_used(
+    pairs: Bundled, assets: Path, convert: Converter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    copy = pairs.open(DEMO)
+    os.utime(assets / "demo" / "draft" / "config.json", (1, 1))
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert pairs.open(DEMO) == copy
+    assert convert.calls == 1
+
+
 @pytest.mark.parametrize("damage", ["cut", "removed", "other bytes", "no list", "list of lists"])
 def test_a_damaged_copy_is_made_anew(pairs: Bundled, convert: Converter, damage: str) -> None:
     copy = pairs.open(DEMO)
