@@ -1,4 +1,5 @@
-// What a pair does on a device that lacks operations, fails, throws or is stopped in the middle of a pass.
+// What a pair does on a device that lacks operations, fails, throws or is stopped in the middle of a pass; and whether
+// what devices compute as one is found in the graphs that they get.
 //
 // The device is the CPU under another name and kind, with a will of its own: the program decides what it can compute
 // and when it fails. Answers are compared with those of the CPU as it is.
@@ -6,6 +7,7 @@
 //     test-faults TARGET.gguf DRAFT.gguf
 
 #include "ggml-backend-impl.h"
+#include "ggml-cuda/gated_delta_net_match.h"
 #include "ggml-impl.h"
 #include "llama-ext.h"
 #include "llama.h"
@@ -25,6 +27,8 @@ static const char * k_name = "Faulty0";
 static struct {
     std::set<ggml_op>      lacks;           // operations it does not have
     std::map<ggml_op, int> computed;        // nodes by operation
+    int  matches     = 0;                   // inputs of a delta net that can be computed as one
+    std::map<int, int> products;            // runs of products of one input, side by side, by their length
     int  passes      = 0;                   // graphs until `then`, if above 0
     ggml_status then = GGML_STATUS_SUCCESS; // what that graph ends with, half-way
     slip_pair * cancels = nullptr;          // cancelled then, as by another thread
@@ -58,9 +62,35 @@ static void make_rough(const ggml_tensor * sums) {
     }
 }
 
+// Counts what backends look for in a graph.
+static void count_patterns(const ggml_cgraph * graph) {
+    const ggml_tensor * input = nullptr;
+    int n = 0; // products of it, side by side but for views
+    const auto end_run = [&] {
+        g_faulty.products[n]++;
+        n = 0;
+    };
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        const ggml_tensor * node = graph->nodes[i];
+        if (node->op == GGML_OP_RESHAPE || node->op == GGML_OP_VIEW || node->op == GGML_OP_PERMUTE || node->op == GGML_OP_TRANSPOSE) {
+            continue;
+        }
+        if (node->op != GGML_OP_MUL_MAT || node->src[1] != input) {
+            end_run();
+        }
+        input = node->op == GGML_OP_MUL_MAT ? node->src[1] : nullptr;
+        n    += node->op == GGML_OP_MUL_MAT;
+
+        ggml_cuda_gdn_inputs match;
+        g_faulty.matches += node->op == GGML_OP_GET_ROWS && gdn_inputs_match(graph, i, match);
+    }
+    end_run();
+}
+
 static ggml_status faulty_compute(ggml_backend_t backend, ggml_cgraph * graph) {
     const bool ends = g_faulty.passes > 0 && --g_faulty.passes == 0 && g_faulty.then != GGML_STATUS_SUCCESS;
     const int  n    = ends ? ggml_graph_n_nodes(graph)/2 : ggml_graph_n_nodes(graph);
+    count_patterns(graph);
     for (int i = 0; i < n; ++i) {
         ggml_tensor * node = ggml_graph_node(graph, i);
         g_faulty.computed[node->op]++;
@@ -291,6 +321,24 @@ int main(int argc, char ** argv) {
     CHECK(answer_of(pair) == wanted);
     CHECK(g_faulty.computed[GGML_OP_GATED_DELTA_NET_TRACE] > 0);
     CHECK(g_faulty.computed[GGML_OP_GATED_DELTA_NET] == 0);
+
+    section("what kernels compute as one is found in each layer");
+    {
+        std::vector<int32_t> answer(1);
+        slip_reset(pair);
+        CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+        g_faulty.computed.clear();
+        g_faulty.matches = 0;
+        g_faulty.products.clear();
+        for (const int n_draft : { 0, 1, 7, 15 }) {
+            CHECK(round_of(pair, answer, n_draft) == SLIP_OK);
+        }
+        const int n_layers = g_faulty.computed[GGML_OP_GATED_DELTA_NET_TRACE]; // with a delta net; a third as many without
+        printf("  %d in %d layers; products side by side: %d of four, %d of three\n",
+            g_faulty.matches, n_layers, g_faulty.products[4], g_faulty.products[3]);
+        CHECK(n_layers > 0 && g_faulty.matches == n_layers);
+        CHECK(g_faulty.products[4] == n_layers && g_faulty.products[3] >= n_layers/3);
+    }
 
     section("a pass that is stopped in its middle leaves nothing behind");
     for (const ggml_status status : { GGML_STATUS_ABORTED, GGML_STATUS_FAILED }) {
