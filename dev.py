@@ -476,6 +476,8 @@ def main() -> int:
         "differs; minutes; --dflash: with the drafter; others go to pytest",
     )
 
+    add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
+
     # What follows these four is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
     ours = 1 if argv[:1] and argv[0] in ("run", "test", "bench", "server-tests") else len(argv)
@@ -515,6 +517,11 @@ def main() -> int:
                 return lock()
             case "server-tests":
                 return server_tests(rest)
+            case "splits":
+                setup(extras=True)
+                env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
+                tests = "tests/ui/markdown/test_splits.py"
+                return call([python_of(VENV), "-m", "pytest", tests], env=env)
             case "package":
                 return package()
             case "bench" if rest[:1] == ["native"]:

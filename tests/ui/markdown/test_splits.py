@@ -21,8 +21,9 @@ from app.ui.markdown.visible import visible
 from tests.ui.markdown import grammar
 
 DOCUMENTS = int(os.environ.get("SLIPSTREAM_DOCUMENTS", "500"))
-"""How many documents are tried; `dev.py markdown` tries 20,000."""
+"""How many documents are tried; `dev.py splits` tries 20,000."""
 
+long = pytest.mark.timeout(600 + DOCUMENTS)
 many = settings(
     max_examples=DOCUMENTS,
     deadline=None,
@@ -56,6 +57,7 @@ def cut(text: str, places: list[int]) -> list[str]:
     return [text[a:b] for a, b in pairwise([0, *places, len(text)])]
 
 
+@long
 @many
 @given(st.data())
 def test_every_split_renders_as_the_whole(pages: Pages, data: st.DataObject) -> None:
@@ -65,6 +67,7 @@ def test_every_split_renders_as_the_whole(pages: Pages, data: st.DataObject) -> 
     assert told(list(text)) == told([text])
 
 
+@long
 @many
 @given(grammar.documents().map(lambda text: text.replace("$", "S").replace("[", "(")))
 def test_blocks_are_those_of_commonmark(text: str) -> None:
