@@ -1,6 +1,7 @@
-// Products with Q4_K, Q5_K and Q6_K weights on the CPU, in each buffer type that repacks them, for numbers of rows
+// Products with Q4_K, Q5_K, Q6_K and Q8_0 weights on the CPU, in each buffer type that repacks them, for numbers of rows
 // around every border: against the same product with weights in a plain buffer, where each column is computed by
-// itself. In CPU_KQUANTS a row must further have the same bits whatever stands beside it.
+// itself; for Q8_0, whose activations get factors of 16 bits there and of 32 in ours, against sums in double
+// precision. In CPU_KQUANTS a row must further have the same bits whatever stands beside it.
 //
 //   test-kquants     a line a case; the last says how many buffer types were tested; exit code 1 if a case fails
 
@@ -56,6 +57,28 @@ std::vector<float> run(product & p, ggml_backend_t cpu, const float * x) {
     return y;
 }
 
+// Activations in 8 bits, 32 with one factor, as CPU_KQUANTS takes them for Q8_0.
+std::vector<float> reference(const std::vector<uint8_t> & w, int64_t k, int64_t n, const float * x, int64_t rows) {
+    std::vector<float> weights(k * n), y(n * rows);
+    ggml_get_type_traits(GGML_TYPE_Q8_0)->to_float(w.data(), weights.data(), k * n);
+    for (int64_t row = 0; row < rows; ++row, x += k) {
+        std::vector<double> rounded(k);
+        for (int64_t block = 0; block < k; block += 32) {
+            float largest = 0;
+            for (int i = 0; i < 32; ++i) { largest = std::max(largest, std::fabs(x[block + i])); }
+            for (int i = 0; i < 32 && largest > 0; ++i) {
+                rounded[block + i] = std::nearbyint(x[block + i] * (127.0f / largest)) * double(largest / 127.0f);
+            }
+        }
+        for (int64_t column = 0; column < n; ++column) {
+            double sum = 0;
+            for (int64_t i = 0; i < k; ++i) { sum += rounded[i] * weights[column * k + i]; }
+            y[row * n + column] = float(sum);
+        }
+    }
+    return y;
+}
+
 std::vector<ggml_backend_buffer_type_t> repacking(ggml_backend_dev_t device) {
     std::vector<ggml_backend_buffer_type_t> out;
     const auto get = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(
@@ -76,8 +99,8 @@ int main() {
     int failed = 0;
     std::vector<std::string> tested;
 
-    for (const ggml_type type : { GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K }) {
-        for (const auto [k, n] : { std::pair<int64_t, int64_t> { 256, 32 }, { 1024, 160 }, { 3072, 1056 } }) {
+    for (const ggml_type type : { GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0 }) {
+        for (const auto [k, n] : { std::pair<int64_t, int64_t> { 256, 32 }, { 256, 13 }, { 1024, 165 }, { 3072, 1056 } }) {
             std::mt19937 random(static_cast<unsigned>(k + n + type));
             std::normal_distribution<float> normal;
             std::vector<float> w(k * n), x(k * 131);
@@ -106,7 +129,8 @@ int main() {
                     make(plain, cpu.get(), ggml_backend_cpu_buffer_type(), type, k, n, rows);
                     ggml_backend_tensor_set(ours.w,  packed.data(), 0, packed.size());
                     ggml_backend_tensor_set(plain.w, packed.data(), 0, packed.size());
-                    const auto got = run(ours, cpu.get(), x.data()), wanted = run(plain, cpu.get(), x.data());
+                    const auto got    = run(ours, cpu.get(), x.data());
+                    const auto wanted = type == GGML_TYPE_Q8_0 && same_bits ? reference(packed, k, n, x.data(), rows) : run(plain, cpu.get(), x.data());
                     for (int row = 0; row < rows; ++row) {
                         double largest = 0, error = 0;
                         for (int64_t i = row * n; i < (row + 1) * n; ++i) {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from app.engine import AskParams
+from app.engine import AskParams, Backend
 from app.engine.pair import LoadedPair
 
-from .conftest import WHOLE, ask, chat
+from .conftest import BACKEND, WHOLE, ask, chat
 
 GUIDE, FREE, TOKENS = (20, 10, 256) if WHOLE else (3, 0, 48)
 WIDTH = 15
@@ -30,7 +30,7 @@ def test_drafting_changes_no_text(cold: LoadedPair, heldout: dict[str, Any]) -> 
     assert len(prompts) == GUIDE + FREE
     explained = 0
     for question in prompts:
-        tokens = cold.prompt(chat(question), think=False).tokens
+        tokens = cold.prompt_tokens(chat(question), think=False)
         plain, drafted = (answer(cold, tokens, width) for width in (0, WIDTH))
         if plain != drafted:
             first = next(i for i in range(TOKENS) if plain[i] != drafted[i])
@@ -45,7 +45,9 @@ def test_the_control_does_not_explain_a_fault(cold: LoadedPair) -> None:
     plain = ask(cold, question, AskParams(max_tokens=40, draft=False)).answer.token_ids
     found = cold.control(question, AskParams(), plain, 17)
     assert not found.explains
-    assert found.gap > found.spread > 0
+    assert found.gap > found.spread
+    if BACKEND is Backend.CPU:
+        assert found.spread == 0  # exact: a pass over many rows gives the bits of one
 
 
 def test_the_control_sees_a_target_that_flips(cold: LoadedPair) -> None:

@@ -42,11 +42,22 @@ def test_the_op_computes_the_same_on_its_own(program: RunProgram) -> None:
     assert all(passed == of != "0" for passed, of in counts)
 
 
-def test_products_with_k_quants_do_not_depend_on_the_rows_beside(program: RunProgram) -> None:
+def test_quantized_products_do_not_depend_on_the_rows_beside(program: RunProgram) -> None:
     shown = program("test-kquants")
     assert shown.splitlines()[-1].endswith("all passed")
     if "CPU_KQUANTS" not in shown:
         pytest.skip("this processor has neither AVX2 nor VNNI")
+
+
+def test_a_row_has_the_same_bits_whatever_stands_beside_it(
+    program: RunProgram, demo_target: Path
+) -> None:
+    """Operation by operation, in a random model of each type, and in the demo pair's target with
+    the cache that the engine gives it."""
+    shown = program("test-exact", "--contexts", "10,600")
+    assert shown.count("the same bits for 1 to 32 rows") >= 60
+    shown = program("test-exact", "--kv", "f32", "--no-flash", demo_target)
+    assert shown.count("the same bits for 1 to 32 rows") == 2
 
 
 def test_other_architectures_are_as_before(program: RunProgram) -> None:

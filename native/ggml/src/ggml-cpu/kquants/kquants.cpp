@@ -1,4 +1,4 @@
-// Products with Q4_K, Q5_K and Q6_K weights for any number of rows.
+// Products with Q4_K, Q5_K, Q6_K and Q8_0 weights for any number of rows.
 //
 // Weights lie in tiles of as many columns as a vector has lanes. A group of a tile is unpacked once and met by up to
 // 16 rows, whose sums stay in registers; what comes from memory is fetched ahead, or half of the time would be waiting.
@@ -17,6 +17,7 @@
 #include "traits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -60,10 +61,8 @@ ALWAYS_INLINE fvec reals(const float * p)               { return _mm512_loadu_ps
 // rounded, as bytes
 ALWAYS_INLINE void store(int8_t * p, fvec a)            { _mm_storeu_si128((__m128i *) p, _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a))); }
 ALWAYS_INLINE ivec dot_words(ivec c, ivec a, ivec b)    { return _mm512_dpwssd_epi32(c, a, b); }
-// c + a0 . b0 + a1 . b1 in each lane: a of four bytes without sign, b of four with
-ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a0, ivec b0, ivec a1, ivec b1) {
-    return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(c, a0, b0), a1, b1);
-}
+// c + a . b in each lane: a of four bytes without sign, b of four with
+ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a, ivec b)    { return _mm512_dpbusd_epi32(c, a, b); }
 
 #else
 
@@ -94,16 +93,20 @@ ALWAYS_INLINE void store(int8_t * p, fvec a) {
     _mm_storel_epi64((__m128i *) p, _mm_packs_epi16(words, words));
 }
 ALWAYS_INLINE ivec dot_words(ivec c, ivec a, ivec b)    { return _mm256_add_epi32(c, _mm256_madd_epi16(a, b)); }
-ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a0, ivec b0, ivec a1, ivec b1) {
 #if defined(__AVXVNNI__)
-    return _mm256_dpbusd_avx_epi32(_mm256_dpbusd_avx_epi32(c, a0, b0), a1, b1);
+ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a, ivec b)    { return _mm256_dpbusd_avx_epi32(c, a, b); }
 #else
-    // four products of at most 63 * 127 stay below 2^15
-    const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(a0, b0), _mm256_maddubs_epi16(a1, b1));
-    return _mm256_add_epi32(c, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+ALWAYS_INLINE ivec pairs(ivec a, ivec b)                { return _mm256_maddubs_epi16(a, b); } // a without sign, b with
+ALWAYS_INLINE ivec plus_words(ivec a, ivec b)           { return _mm256_add_epi16(a, b); }
+ALWAYS_INLINE ivec plus_pairs(ivec c, ivec words)       { return dot_words(c, words, _mm256_set1_epi16(1)); }
+ALWAYS_INLINE ivec absolute(ivec a)                     { return _mm256_abs_epi8(a); }
+ALWAYS_INLINE ivec with_sign(ivec a, ivec of)           { return _mm256_sign_epi8(a, of); }
 #endif
-}
 
+#endif
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#define HAVE_DOT_BYTES
 #endif
 
 // Four bytes or two words from anywhere, in every lane.
@@ -119,6 +122,24 @@ template <int... i, typename F> ALWAYS_INLINE void each(std::integer_sequence<in
 }
 template <int n, typename F> ALWAYS_INLINE void each(const F & f) {
     each(std::make_integer_sequence<int, n>(), f);
+}
+
+// The sum in each lane of n vectors of four bytes a without sign, none above `most`, times b(r) everywhere.
+template <int n, int most, typename F> ALWAYS_INLINE ivec dot(const ivec * a, const F & b) {
+    ivec sum = number(0);
+#if defined(HAVE_DOT_BYTES)
+    each<n>([&](auto r) { sum = dot_bytes(sum, a[r], b(r)); });
+#else
+    constexpr int fit = 32767 / (most * 127 * 2); // sums of two products that a word can hold
+    constexpr int run = fit < n ? fit : n;
+    static_assert(n % run == 0);
+    each<n / run>([&](auto i) {
+        ivec words = pairs(a[i * run], b(std::integral_constant<int, i * run>()));
+        each<run - 1>([&](auto r) { words = plus_words(words, pairs(a[i * run + r + 1], b(std::integral_constant<int, i * run + r + 1>()))); });
+        sum = plus_pairs(sum, words);
+    });
+#endif
+    return sum;
 }
 
 // --- tiles -------------------------------------------------------------------
@@ -146,7 +167,10 @@ template <> struct layout<block_q6_K> {
 template <typename block> struct tile : layout<block> {
     using layout<block>::k_group;
     using layout<block>::high_bits;
+    using row = block_q8_K; // of activations, as many as a block has
 
+    static constexpr int k_block  = QK_K;
+    static constexpr int most     = (16 << high_bits) - 1; // that a quant can be
     static constexpr int n_groups = QK_K / k_group;
     static constexpr int n_vecs   = k_group / 4; // of a group
     static constexpr int high     = L * QK_K / 2;
@@ -189,6 +213,20 @@ template <typename block> struct tile : layout<block> {
             return left<5>(either(both(widen(s), number(0xFFFF)), upper(widen(s + L)))); // quants are 32 too large
         }
     }
+};
+
+// L columns, one block of 32 k: vectors of L times four consecutive k, then L factors. Where the processor multiplies
+// bytes without sign by bytes with, quants are 128 too large, and a block of activations knows what that adds.
+template <> struct tile<block_q8_0> {
+    struct row {
+        float   d;
+        int32_t offset; // -128 times the sum
+        int8_t  qs[QK8_0];
+    };
+    static constexpr int k_block = QK8_0;
+    static constexpr int n_vecs  = QK8_0 / 4;
+    static constexpr int d       = L * QK8_0;
+    static constexpr int size    = d + L * int(sizeof(ggml_half));
 };
 
 // What a block holds, as bytes.
@@ -247,11 +285,11 @@ void unpack(const block_q6_K & b, unpacked & out) {
     out.d = out.dmin = b.d;
 }
 
-// L rows of `stride` blocks each, one block of each, into a tile.
-template <typename block> void pack(const block * from, int64_t stride, char * to) {
+// n_rows <= L rows of `stride` blocks each, one block of each, into a tile.
+template <typename block> void pack(const block * from, int64_t stride, int n_rows, char * to) {
     using t = tile<block>;
     memset(to, 0, t::size);
-    for (int n = 0; n < L; ++n) {
+    for (int n = 0; n < n_rows; ++n) {
         unpacked u;
         unpack(from[n * stride], u);
         for (int k = 0; k < QK_K; ++k) {
@@ -269,6 +307,22 @@ template <typename block> void pack(const block * from, int64_t stride, char * t
         }
         memcpy(to + t::d    + n * sizeof(ggml_half), &u.d,    sizeof(ggml_half));
         memcpy(to + t::dmin + n * sizeof(ggml_half), &u.dmin, sizeof(ggml_half));
+    }
+}
+
+void pack(const block_q8_0 * from, int64_t stride, int n_rows, char * to) {
+    using t = tile<block_q8_0>;
+    memset(to, 0, t::size);
+    for (int n = 0; n < n_rows; ++n) {
+        const block_q8_0 & b = from[n * stride];
+        for (int k = 0; k < QK8_0; ++k) {
+#if defined(HAVE_DOT_BYTES)
+            to[(k / 4 * L + n) * 4 + k % 4] = char(b.qs[k] ^ 0x80);
+#else
+            to[(k / 4 * L + n) * 4 + k % 4] = b.qs[k];
+#endif
+        }
+        memcpy(to + t::d + n * sizeof(ggml_half), &b.d, sizeof(ggml_half));
     }
 }
 
@@ -307,14 +361,37 @@ void quantize(const float * x, block_q8_K * y, int64_t n_blocks) {
     }
 }
 
-// Of n_rows <= M rows A {n_rows, n_blocks} with the L columns of n_blocks tiles; C {n_rows, L} of stride ldc.
+// By 32, as quantize_row_q8_0_ref but with a factor of 32 bits.
+void quantize(const float * x, tile<block_q8_0>::row * y, int64_t n_blocks) {
+    for (int64_t i = 0; i < n_blocks; ++i, x += QK8_0) {
+        float largest[L] = {};
+        for (int j = 0; j < QK8_0; j += L) {
+            for (int l = 0; l < L; ++l) {
+                const float v = std::fabs(x[j + l]);
+                largest[l] = v > largest[l] ? v : largest[l];
+            }
+        }
+        const float extreme = *std::max_element(largest, largest + L);
+        y[i].d = extreme / 127.0f;
+        const fvec scale = real(extreme > 0 ? 127.0f / extreme : 0.0f);
+        int32_t sum = 0;
+        for (int j = 0; j < QK8_0; j += L) {
+            store(y[i].qs + j, times(reals(x + j), scale));
+        }
+        for (int j = 0; j < QK8_0; ++j) {
+            sum += y[i].qs[j];
+        }
+        y[i].offset = -128 * sum;
+    }
+}
+
+// Of n_rows <= M rows A {n_rows, n_blocks} with the L columns of n_blocks tiles; total {M, L}.
 template <typename block, int M>
-void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, float * C, int64_t ldc) {
+ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, fvec * total) {
     using t = tile<block>;
     constexpr int lines = (t::size / t::n_groups + 63) / 64; // of memory for a group
 
     const block_q8_K * a[M];
-    fvec total[M];
     for (int m = 0; m < M; ++m) {
         a[m]     = A + int64_t(std::min(m, n_rows - 1)) * n_blocks; // rows too many repeat the last one
         total[m] = real(0);
@@ -331,10 +408,7 @@ void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, fl
             const fvec scale = t::scale(B, g);
             each<M>([&](auto m) {
                 const int8_t * q = a[m][i].qs + g * t::k_group;
-                ivec sum = number(0);
-                each<t::n_vecs / 2>([&](auto r) {
-                    sum = dot_bytes(sum, quants[2 * r], everywhere(q + 8 * r), quants[2 * r + 1], everywhere(q + 8 * r + 4));
-                });
+                const ivec sum = dot<t::n_vecs, t::most>(quants, [&](auto r) { return everywhere(q + 4 * r); });
                 acc[m] = plus_times(acc[m], to_float(sum), scale);
             });
         }
@@ -348,15 +422,65 @@ void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, fl
             total[m] = plus_times(total[m], column, real(a[m][i].d));
         });
     }
+}
+
+template <typename block, int M>
+ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const tile<block_q8_0>::row * A, const char * B, fvec * total) {
+    using t = tile<block_q8_0>;
+    constexpr int lines = (t::size + 63) / 64;
+
+    const t::row * a[M];
+    for (int m = 0; m < M; ++m) {
+        a[m]     = A + int64_t(std::min(m, n_rows - 1)) * n_blocks;
+        total[m] = real(0);
+    }
+    for (int i = 0; i < n_blocks; ++i, B += t::size) {
+        for (int l = 0; l < lines; ++l) {
+            _mm_prefetch(B + k_ahead + l * 64, _MM_HINT_T0);
+        }
+        ivec quants[t::n_vecs];
+#if defined(HAVE_DOT_BYTES)
+        each<t::n_vecs>([&](auto r) { quants[r] = load(B + r * 4 * L); });
+#else
+        each<t::n_vecs>([&](auto r) { quants[r] = absolute(load(B + r * 4 * L)); });
+#endif
+        const fvec d = halves(B + t::d);
+        each<M>([&](auto m) {
+            const t::row & x = a[m][i];
+#if defined(HAVE_DOT_BYTES)
+            ivec sum = number(x.offset);
+            each<t::n_vecs>([&](auto r) { sum = dot_bytes(sum, quants[r], everywhere(x.qs + 4 * r)); });
+#else
+            ivec sum = number(0);
+            each<t::n_vecs>([&](auto r) {
+                sum = plus_pairs(sum, pairs(quants[r], with_sign(everywhere(x.qs + 4 * r), load(B + r * 4 * L))));
+            });
+#endif
+            total[m] = plus_times(total[m], to_float(sum), times(d, real(x.d)));
+        });
+    }
+}
+
+// Into C {n_rows, n_columns <= L} of stride ldc.
+template <typename block, int M>
+void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, const char * B, float * C, int64_t ldc, int n_columns) {
+    fvec total[M];
+    multiply<block, M>(n_rows, n_blocks, A, B, total);
     for (int m = 0; m < n_rows; ++m) {
-        store(C + m * ldc, total[m]);
+        if (n_columns == L) {
+            store(C + m * ldc, total[m]);
+        } else {
+            float columns[L];
+            store(columns, total[m]);
+            memcpy(C + m * ldc, columns, n_columns * sizeof(float));
+        }
     }
 }
 
 template <typename block>
-void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, float * C, int64_t ldc) {
+void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, const char * B, float * C, int64_t ldc, int n_columns) {
     static_assert(k_rows == 16);
-    const auto with = [&](auto m) { multiply<block, m>(n_rows, n_blocks, A, B, C, ldc); };
+    const auto with = [&](auto m) { multiply<block, m>(n_rows, n_blocks, A, B, C, ldc, n_columns); };
     switch (n_rows) {
         case 1:                                         return with(std::integral_constant<int, 1>());
         case 2:                                         return with(std::integral_constant<int, 2>());
@@ -372,35 +496,38 @@ void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, fl
 template <typename block>
 void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0], * x = dst->src[1];
-    const int     n_blocks = int(w->ne[0] / QK_K);
+    using row = typename tile<block>::row;
+    const int     n_blocks = int(w->ne[0] / tile<block>::k_block);
     const int64_t n_rows   = ggml_nrows(x);
-    block_q8_K * A = static_cast<block_q8_K *>(params->wdata);
+    row * A = static_cast<row *>(params->wdata);
 
     for (int64_t row = params->ith; row < n_rows; row += params->nth) {
         quantize((const float *) x->data + row * w->ne[0], A + row * n_blocks, n_blocks);
     }
     ggml_barrier(params->threadpool);
 
-    const int64_t n_tiles = w->ne[1] / L;
+    const int64_t n_tiles = (w->ne[1] + L - 1) / L;
     const int64_t first = n_tiles * params->ith / params->nth, last = n_tiles * (params->ith + 1) / params->nth;
     for (int64_t chunk = 0; chunk < n_rows; chunk += k_chunk) {
         const int64_t end = std::min(chunk + k_chunk, n_rows);
         for (int64_t n = first; n < last; ++n) {
             for (int64_t m = chunk; m < end; m += k_rows) {
                 multiply<block>(int(std::min<int64_t>(k_rows, end - m)), n_blocks, A + m * n_blocks,
-                    (const char *) w->data + n * n_blocks * tile<block>::size, (float *) dst->data + m * w->ne[1] + n * L, w->ne[1]);
+                    (const char *) w->data + n * n_blocks * tile<block>::size, (float *) dst->data + m * w->ne[1] + n * L, w->ne[1],
+                    int(std::min<int64_t>(L, w->ne[1] - n * L)));
             }
         }
     }
 }
 
 template <typename block> void set(ggml_tensor * w, const void * data) {
-    const int64_t n_blocks = w->ne[0] / QK_K;
+    const int64_t n_blocks = w->ne[0] / tile<block>::k_block;
     const block * from = static_cast<const block *>(data);
-    parallel_for(int(w->ne[1] / L), [&](int begin, int end) {
+    parallel_for(int((w->ne[1] + L - 1) / L), [&](int begin, int end) {
         for (int64_t n = begin; n < end; ++n) {
+            const int n_rows = int(std::min<int64_t>(L, w->ne[1] - n * L));
             for (int64_t i = 0; i < n_blocks; ++i) {
-                pack(from + n * L * n_blocks + i, n_blocks, (char *) w->data + (n * n_blocks + i) * tile<block>::size);
+                pack(from + n * L * n_blocks + i, n_blocks, n_rows, (char *) w->data + (n * n_blocks + i) * tile<block>::size);
             }
         }
     });
@@ -412,6 +539,7 @@ template <typename F> bool with_block(ggml_type type, const F & f) {
         case GGML_TYPE_Q4_K: f((block_q4_K *) nullptr); return true;
         case GGML_TYPE_Q5_K: f((block_q5_K *) nullptr); return true;
         case GGML_TYPE_Q6_K: f((block_q6_K *) nullptr); return true;
+        case GGML_TYPE_Q8_0: f((block_q8_0 *) nullptr); return true;
         default:             return false;
     }
 }
@@ -420,8 +548,10 @@ template <typename F> bool with_block(ggml_type type, const F & f) {
 
 struct kquants_traits : ggml::cpu::tensor_traits {
     bool work_size(int, const ggml_tensor * op, size_t & size) override {
-        size = ggml_nrows(op->src[1]) * op->src[0]->ne[0] / QK_K * sizeof(block_q8_K);
-        return true;
+        return with_block(op->src[0]->type, [&](auto * b) {
+            using t = tile<std::remove_pointer_t<decltype(b)>>;
+            size = ggml_nrows(op->src[1]) * op->src[0]->ne[0] / t::k_block * sizeof(typename t::row);
+        });
     }
     bool compute_forward(ggml_compute_params * params, ggml_tensor * op) override {
         return op->op == GGML_OP_MUL_MAT && with_block(op->src[0]->type, [&](auto * b) {
@@ -434,7 +564,7 @@ struct kquants_buffer_type : ggml::cpu::extra_buffer_type {
     bool supports_op(ggml_backend_dev_t, const ggml_tensor * op) override {
         const ggml_tensor * w = op->src[0], * x = op->src[1];
         return op->op == GGML_OP_MUL_MAT && get_tensor_traits(op) &&
-            with_block(w->type, [](auto *) {}) && w->ne[0] % QK_K == 0 && w->ne[1] % L == 0 && w->ne[2] == 1 && w->ne[3] == 1 &&
+            with_block(w->type, [](auto *) {}) && w->ne[2] == 1 && w->ne[3] == 1 &&
             x->type == GGML_TYPE_F32 && ggml_is_contiguous(x) && (!x->buffer || ggml_backend_buft_is_host(x->buffer->buft));
     }
     ggml::cpu::tensor_traits * get_tensor_traits(const ggml_tensor * op) override {
@@ -463,7 +593,8 @@ ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size)
 size_t alloc_size(ggml_backend_buffer_type_t, const ggml_tensor * w) {
     size_t size = ggml_nbytes(w);
     with_block(w->type, [&](auto * b) {
-        size = w->ne[1] / L * (w->ne[0] / QK_K) * tile<std::remove_pointer_t<decltype(b)>>::size;
+        using t = tile<std::remove_pointer_t<decltype(b)>>;
+        size = (w->ne[1] + L - 1) / L * (w->ne[0] / t::k_block) * t::size;
     });
     return size;
 }

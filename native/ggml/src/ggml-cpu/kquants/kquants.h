@@ -3,7 +3,7 @@
 #include "ggml-backend.h"
 #include "ggml-cpu-impl.h" // MSVC names neither FMA nor F16C: it says what AVX2 implies
 
-// A buffer type for Q4_K, Q5_K and Q6_K weights, where the processor can take dot products of bytes.
+// A buffer type for Q4_K, Q5_K, Q6_K and Q8_0 weights, where the processor can take dot products of bytes.
 #if defined(__AVX512VNNI__) || (defined(__AVX2__) && defined(__FMA__) && defined(__F16C__))
 #define GGML_USE_CPU_KQUANTS
 ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void);

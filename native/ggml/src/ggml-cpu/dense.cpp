@@ -1,0 +1,106 @@
+// Products with F32, F16 and BF16 weights for any number of rows. A result is one sum over k in one order, whatever
+// rows, columns and threads are beside it: a token has the same bits in a step of its own, in a verify and in a prompt.
+
+#include "dense.h"
+
+#include "ggml-cpu.h"
+#include "lanes.h"
+
+#include <algorithm>
+
+#if defined(GGML_CPU_LANES)
+
+namespace {
+
+constexpr int64_t k_chunk   = 48;  // rows that stay in the second level cache while weights pass by
+constexpr int64_t k_convert = 512; // values at a time
+
+// Columns begin to end - 1 of w's matrix {k, m} with n rows x, into y {m, n}. Strides in bytes.
+template <typename T>
+void multiply(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w, int64_t n, const char * x, size_t nb_x, float * y, size_t nb_y) {
+    const auto column = [&](int64_t i) { return (const T *) (w + i * nb_w); };
+    if (n == 1) {
+        const T * row = (const T *) x;
+        for (int64_t i = begin; i < end; i += 8) {
+            const T * a[8];
+            for (int c = 0; c < 8; ++c) { a[c] = column(std::min(i + c, end - 1)); }
+            dots<8, 1>(k, int(std::min<int64_t>(8, end - i)), a, &row, y + i, 0);
+        }
+        return;
+    }
+    for (int64_t i = begin; i < end; i += 4) {
+        const T * a[4];
+        for (int c = 0; c < 4; ++c) { a[c] = column(std::min(i + c, end - 1)); }
+        in_pieces(int(n), k_beside, [&](int first, int last) {
+            const T * b[k_beside];
+            for (int r = first; r < last; ++r) { b[r - first] = (const T *) (x + r * nb_x); }
+            dots(k, int(std::min<int64_t>(4, end - i)), a, last - first, b, (float *) ((char *) y + first * nb_y) + i, int64_t(nb_y / sizeof(float)));
+        });
+    }
+}
+
+template <typename T> void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
+    const ggml_tensor * w = dst->src[0], * x = dst->src[1];
+    const int64_t k = w->ne[0], m = w->ne[1], n = x->ne[1], n_matrices = x->ne[2] * x->ne[3];
+
+    // rows as the weights are stored, one behind the other
+    const bool converts = x->type != w->type;
+    const size_t nb_row = converts ? k * sizeof(T) : x->nb[1];
+    if (converts) {
+        const ggml_from_float_t from_float = ggml_get_type_traits_cpu(w->type)->from_float;
+        const int64_t pieces = (k + k_convert - 1) / k_convert;
+        for (int64_t i = params->ith; i < pieces * n * n_matrices; i += params->nth) {
+            const int64_t row = i / pieces, at = i % pieces * k_convert, i1 = row % n, i2 = row / n % x->ne[2], i3 = row / n / x->ne[2];
+            from_float((const float *) ((const char *) x->data + i1 * x->nb[1] + i2 * x->nb[2] + i3 * x->nb[3]) + at,
+                (T *) params->wdata + row * k + at, std::min(k_convert, k - at));
+        }
+    }
+
+    const int64_t chunks = (n + k_chunk - 1) / k_chunk;
+    int64_t columns = 64;
+    while (columns > 8 && (m + columns - 1) / columns * chunks * n_matrices < 4 * params->nth) { columns /= 2; }
+    const int64_t blocks = (m + columns - 1) / columns;
+
+    if (params->ith == 0) {
+        ggml_threadpool_chunk_set(params->threadpool, params->nth); // every thread begins with its own number
+    }
+    ggml_barrier(params->threadpool);
+
+    for (int64_t job = params->ith; job < blocks * chunks * n_matrices; job = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+        const int64_t block = job % blocks, chunk = job / blocks % chunks, matrix = job / blocks / chunks;
+        const int64_t i2 = matrix % x->ne[2], i3 = matrix / x->ne[2], first = chunk * k_chunk;
+        const char * from = converts ? (const char *) params->wdata + matrix * n * nb_row : (const char *) x->data + i2 * x->nb[2] + i3 * x->nb[3];
+        multiply<T>(k, block * columns, std::min(m, (block + 1) * columns),
+            (const char *) w->data + i2 / (x->ne[2] / w->ne[2]) * w->nb[2] + i3 / (x->ne[3] / w->ne[3]) * w->nb[3], w->nb[1],
+            std::min(k_chunk, n - first), from + first * nb_row, nb_row,
+            (float *) ((char *) dst->data + first * dst->nb[1] + i2 * dst->nb[2] + i3 * dst->nb[3]), dst->nb[1]);
+    }
+}
+
+} // namespace
+
+#endif // GGML_CPU_LANES
+
+bool ggml_cpu_dense_mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
+#if defined(GGML_CPU_LANES)
+    const ggml_tensor * w = dst->src[0], * x = dst->src[1];
+    if (params->use_ref || (x->type != GGML_TYPE_F32 && x->type != w->type) ||
+            w->nb[0] != ggml_type_size(w->type) || x->nb[0] != ggml_type_size(x->type) || dst->nb[0] != sizeof(float)) {
+        return false;
+    }
+    switch (w->type) {
+        case GGML_TYPE_F32:  mul_mat<float>(params, dst);       return true;
+#if defined(GGML_CPU_LANES_F16)
+        case GGML_TYPE_F16:  mul_mat<ggml_fp16_t>(params, dst); return true;
+#endif
+#if defined(GGML_CPU_LANES_BF16)
+        case GGML_TYPE_BF16: mul_mat<ggml_bf16_t>(params, dst); return true;
+#endif
+        default:             return false;
+    }
+#else
+    GGML_UNUSED(params);
+    GGML_UNUSED(dst);
+    return false;
+#endif
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "ggml.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ggml_compute_params;
+
+// Rows that must not tell by their bits how many they were in a product: a verify has no more.
+#define GGML_CPU_FEW_ROWS 32
+
+// A product with F32, F16 or BF16 weights. False: not one of ours, nothing was done.
+bool ggml_cpu_dense_mul_mat(const struct ggml_compute_params * params, struct ggml_tensor * dst);
+
+#ifdef __cplusplus
+}
+#endif
