@@ -68,6 +68,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         )
         windows.append(window)
         window.show()
+        wait_until(lambda: _activated(window))
         if wait:
             wait_until(lambda: window.header.chip.state.text == "DFlash ready")
         return window
@@ -77,6 +78,12 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         window.close()
         window.deleteLater()
     qtbot.wait(1)  # lets Qt delete them now, and not in the middle of the next test
+
+
+def _activated(window: MainWindow) -> bool:
+    """Whether its keys work: a window that a test before left may have them still."""
+    window.activateWindow()  # which is forgotten, where it comes too early
+    return window.isActiveWindow()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,11 +20,14 @@ class BatchEngine(FakeEngine):
 
 
 class FakeModels:
-    """The demo pair, ready; the real one, coming."""
+    """The demo pair, ready; the real one, coming. Opening waits until `let` is set."""
 
-    def __init__(self, error: SlipstreamError | None = None) -> None:
+    def __init__(self, error: SlipstreamError | None = None, held: bool = False) -> None:
         self.error = error
         self.opened: list[str] = []
+        self.let = threading.Event()
+        if not held:
+            self.let.set()
 
     def models(self) -> tuple[ModelStatus, ...]:
         coming = "One click will download and convert it; that comes with a later version."
@@ -38,6 +42,7 @@ class FakeModels:
         progress: Callable[[float], None] | None = None,
         cancel: CancelToken | None = None,
     ) -> Pair:
+        assert self.let.wait(60)
         self.opened.append(model)
         if self.error is not None:
             raise self.error

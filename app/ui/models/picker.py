@@ -115,6 +115,7 @@ class _Row(QPushButton):
         text.setFont(theme.font(Size.SMALL))
         text.setProperty("kind", "muted")
         text.setWordWrap(True)
+        text.setVisible(bool(about))  # of a model of the user's own there is nothing to say
         column = QVBoxLayout(self)
         column.setContentsMargins(10, Space.S, 10, Space.S)
         column.setSpacing(2)
@@ -122,4 +123,6 @@ class _Row(QPushButton):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             column.addWidget(label)
         # A button's own hint knows nothing of a layout inside it.
-        self.setMinimumHeight(column.heightForWidth(WIDTH - 12))
+        wraps = column.hasHeightForWidth()
+        height = column.heightForWidth(WIDTH - 12) if wraps else column.sizeHint().height()
+        self.setMinimumHeight(height)

@@ -32,6 +32,7 @@ def test_it_comes_back(qtbot: QtBot, tmp_path: Path) -> None:
     assert (second.width(), second.height()) == (640, 480)
 
 
+@pytest.mark.qt_log_ignore("QVariant::load", "Trying to construct")
 @pytest.mark.parametrize(
     "content",
     [

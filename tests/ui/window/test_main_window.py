@@ -229,10 +229,12 @@ def test_a_suggestion_asks(open_window: OpenWindow) -> None:
 
 
 def test_a_suggestion_waits_for_the_model(open_window: OpenWindow, wait_until: WaitUntil) -> None:
-    window = open_window(wait=False)
+    models = FakeModels(held=True)
+    window = open_window(models=models, wait=False)
     suggestion(window).click()
     assert window.composer.field.toPlainText() == "What is DFlash?"
     assert not path(window)
+    models.let.set()
     wait_until(lambda: bool(path(window)))
     assert path(window)[0].text == "What is DFlash?"
     assert not window.composer.field.toPlainText()
@@ -241,9 +243,11 @@ def test_a_suggestion_waits_for_the_model(open_window: OpenWindow, wait_until: W
 def test_a_suggestion_that_is_edited_waits_for_the_user(
     open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
 ) -> None:
-    window = open_window(wait=False)
+    models = FakeModels(held=True)
+    window = open_window(models=models, wait=False)
     suggestion(window).click()
     qtbot.keyClicks(window.composer.field, " And why?")
+    models.let.set()
     wait_until(lambda: not window.loader.obstacle)
     assert not path(window)
     assert window.composer.field.toPlainText() == "What is DFlash? And why?"
@@ -332,7 +336,7 @@ def test_the_other_device_loads_the_model_there(
 
 
 def test_a_click_on_the_device_in_use_does_nothing(
-    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+    open_window: OpenWindow, wait_until: WaitUntil
 ) -> None:
     saved: list[Settings] = []
     models = FakeModels()
@@ -340,7 +344,7 @@ def test_a_click_on_the_device_in_use_does_nothing(
     gpu = window.header.device.button("gpu")
     wait_until(gpu.isEnabled)
     gpu.click()
-    qtbot.wait(100)
+    assert not window.loader.activity
     assert len(models.opened) == 1
     assert window.flow.current.backend == "auto"
     assert not saved

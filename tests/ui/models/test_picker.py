@@ -1,0 +1,41 @@
+"""The list of models: each has its row, and the button names the chosen one at once."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QLabel
+from pytestqt.qtbot import QtBot
+
+from app.library import ModelState, ModelStatus
+from app.ui.look.theme import Theme
+from app.ui.models.picker import ModelPicker
+from tests.ui.fakes import FakeModels
+
+OWN = ModelStatus("own", "A model of mine", ModelState.READY)
+
+
+@pytest.fixture
+def picker(qtbot: QtBot, look: Theme) -> ModelPicker:
+    result = ModelPicker()
+    qtbot.addWidget(result)
+    return result
+
+
+def test_the_chosen_model_is_named_before_the_list_has_come(picker: ModelPicker) -> None:
+    picker.set_chosen("demo")
+    assert picker.text() == "Built-in guide · tiny demo model"
+    picker.set_chosen("/models/mine")
+    assert picker.text() == "mine"
+    picker.set_models((*FakeModels().models(), OWN))
+    picker.set_chosen("own")
+    assert picker.text() == "A model of mine"
+    assert picker.accessibleName() == "Model: A model of mine"
+
+
+def test_each_model_has_room_for_what_is_said_of_it(picker: ModelPicker) -> None:
+    picker.set_models((*FakeModels().models(), OWN))
+    rows = picker.popup.findChildren(QAbstractButton)
+    assert len(rows) == 3
+    for row in rows:
+        lines = [label for label in row.findChildren(QLabel) if label.isVisibleTo(row)]
+        assert row.minimumHeight() >= sum(label.sizeHint().height() for label in lines) > 0
