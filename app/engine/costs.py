@@ -24,10 +24,10 @@ def key(params: LoadParams, device: str) -> str:
     """Changes with all that the costs depend on: device, files, threads, library."""
     files = [file for file in (params.target, params.draft, library_path()) if file]
     seen = [(str(f), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
-    told = json.dumps(
+    parts = json.dumps(
         [ABI, device, params.draft_backend, params.threads, os.cpu_count(), params.n_ubatch, seen]
     )
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 
 def load(path: Path, name: str) -> Costs | None:

@@ -17,9 +17,10 @@ from typing import Final
 
 from app.conversation import ChatMessage
 from app.engine.template import ChatTemplate, begins_thinking
-from app.errors import ContextFullError, valid_text
+from app.errors import ContextFullError, OptionError, valid_text
 
-_PIECE: Final = 1 << 16  # characters that are tokenised at once, or a few more
+_PIECE: Final = 1 << 16  # characters that are tokenised at once, or a few more...
+_LONGEST: Final = 1 << 19  # ... but never more than this: what no border parts, no context holds
 
 # Between a letter and a space or mark, and between a digit and a letter, every pre-tokenizer
 # of a byte-level BPE parts what it merges.
@@ -69,7 +70,8 @@ class PromptWriter:
         """The prompt for `chat`, of at most `limit` tokens.
 
         `check` is called now and then; what it raises ends the work. Raises
-        ContextFullError, and TemplateError where the template refuses the conversation.
+        ContextFullError, TemplateError where the template refuses the conversation, and
+        OptionError for text that cannot be read in pieces.
         """
         chat = _changed(chat, valid_text)  # half a surrogate pair is nothing to tokenise
         mark = _unused_character(chat)
@@ -83,10 +85,12 @@ class PromptWriter:
             return re.sub(f"{mark}([0-9]+){mark}", lambda found: numbered[int(found[1])], text)
 
         chat = _changed(chat, disarmed)
+        check()
         rendered = self._template.render(chat, think=think)
         # The next turn renders this one without the opening of the answer: its reasoning is
         # dropped from the history.
         bare = self._template.render(chat, think=think, answer=False)
+        check()
         fragments, of_bare = self._special.split(rendered), self._special.split(bare)
         shared = _common_length(fragments, of_bare)
 
@@ -132,11 +136,19 @@ def _cut(spelling: str) -> int:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """`text` in pieces whose tokens, joined, are those of the whole."""
+    """`text` in pieces whose tokens, joined, are those of the whole.
+
+    Raises OptionError where there is no place to cut.
+    """
     start = 0
-    while border := _BORDER.search(text, start + _PIECE):
+    while border := _BORDER.search(text, start + _PIECE, start + _LONGEST):
         yield text[start : border.start()]
         start = border.start()
+    if len(text) - start > _LONGEST:
+        raise OptionError(
+            f"The text has more than {_LONGEST:,} characters without a space or a mark.",
+            remedy="Shorten that part, or leave it out.",
+        )
     yield text[start:]
 
 

@@ -164,10 +164,10 @@ class Worker:
         except JobCancelled:
             self._deliver(never_begun(request, command))
         except Exception as error:
-            told = _reported(error, f"command {request}")
-            self._deliver(Failed(request, told))
-            if isinstance(told, DeviceError):
-                self._free_if_lost(told)
+            failure = _reported(error, f"command {request}")
+            self._deliver(Failed(request, failure))
+            if isinstance(failure, DeviceError):
+                self._free_if_lost(failure)
         finally:
             with self._changed:
                 self._running = None
@@ -242,7 +242,7 @@ class Worker:
                 self._pair.try_out()
         except JobCancelled:
             pass
-        except SlipstreamError:
+        except Exception:  # whatever it is, the pair is of no use
             self._free(error)
 
     def _free(self, error: SlipstreamError | None = None) -> None:

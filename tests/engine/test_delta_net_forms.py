@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 TESTS = (
     "test_rewind.py::test_what_was_rejected_leaves_no_trace",
-    "test_session.py::test_a_drafted_answer_is_the_plain_one",
-    "test_session.py::test_the_state_of_the_last_turn_is_reused",
+    "test_answering.py::test_a_drafted_answer_is_the_plain_one",
+    "test_answering.py::test_the_state_of_the_last_turn_is_reused",
 )
 
 

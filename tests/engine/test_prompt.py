@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from app.engine import prompt as prompts
 from app.engine.pair import LoadedPair
 from app.engine.prompt import Prompt, PromptWriter
 from app.engine.template import ChatTemplate
-from app.errors import ContextFullError
+from app.errors import ContextFullError, OptionError
 from app.jobs import JobCancelled
 
 from .conftest import DEMO, chat
@@ -234,6 +235,24 @@ def test_reading_ends_where_the_context_is_full(demo: LoadedPair, source: str) -
     with pytest.raises(ContextFullError, match="more than the 1000 tokens"):
         writer.write(chat("some words " * 1_000_000), think=False, limit=1000)
     assert read < 100_000
+
+
+@pytest.mark.parametrize("unit", ["a", "你", "1", " ", "x" * 99 + "7"])
+def test_no_text_is_tokenised_at_once_however_long(
+    demo: LoadedPair, source: str, unit: str
+) -> None:
+    longest = 0
+
+    def tokenize(text: str) -> list[int]:
+        nonlocal longest
+        longest = max(longest, len(text))
+        return [0]
+
+    writer = PromptWriter(ChatTemplate(source, "m"), demo.native.special_tokens(), tokenize)
+    text = f"a{unit * (2_000_000 // len(unit))}."
+    with contextlib.suppress(OptionError):
+        writer.write(chat(text), think=False, limit=1000)
+    assert longest <= 1 << 19
 
 
 def test_every_text_is_tokenised_once(demo: LoadedPair, source: str) -> None:

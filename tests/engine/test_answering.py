@@ -119,7 +119,12 @@ def followed_by_a_cold_run(loaded: LoadedPair, first: Answer) -> None:
 def micro(request: pytest.FixtureRequest, demo_files: Pair) -> object:
     """The pair with a micro-batch of that many tokens."""
     params = LoadParams(
-        demo_files.target, demo_files.draft, Backend.CPU, n_ctx=4608, n_ubatch=request.param
+        demo_files.target,
+        demo_files.draft,
+        Backend.CPU,
+        n_ctx=4608,
+        n_ubatch=request.param,
+        threads=1,
     )
     loaded = LoadedPair(params)
     yield loaded
@@ -132,7 +137,7 @@ LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
 @pytest.fixture(scope="module")
 def expected(demo_files: Pair) -> dict[int, tuple[int, ...]]:
     """Tokens behind prompts of each length, plain, with the default micro-batch."""
-    loaded = LoadedPair(LoadParams(demo_files.target, None, Backend.CPU, n_ctx=4608))
+    loaded = LoadedPair(LoadParams(demo_files.target, None, Backend.CPU, n_ctx=4608, threads=1))
     out = {length: tokens_behind(loaded, length, draft=False) for length in LENGTHS}
     loaded.close()
     return out
@@ -269,7 +274,9 @@ def test_a_prompt_that_does_not_fit_is_refused_and_the_next_one_works(cold: Load
 
 @pytest.mark.parametrize("left", [0, 1, 2, 15, 16, 17, 40])
 def test_the_last_block_before_the_context_ends(demo_files: Pair, left: int) -> None:
-    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256))
+    loaded = LoadedPair(
+        LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256, threads=1)
+    )
     try:
         filler = "word " * 400
         tokens = loaded.native.tokenize(filler)[: 256 - left]
@@ -291,7 +298,9 @@ def test_the_last_block_before_the_context_ends(demo_files: Pair, left: int) -> 
 
 
 def test_an_answer_ends_when_the_context_is_full(demo_files: Pair) -> None:
-    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256))
+    loaded = LoadedPair(
+        LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=256, threads=1)
+    )
     try:
         params = AskParams(max_tokens=4000, stop_tokens=frozenset())
         asked = ask(loaded, chat("round " * 225), params)
@@ -302,7 +311,9 @@ def test_an_answer_ends_when_the_context_is_full(demo_files: Pair) -> None:
 
 
 def test_the_plain_rate_is_measured_and_used(demo_files: Pair) -> None:
-    loaded = LoadedPair(LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512))
+    loaded = LoadedPair(
+        LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512, threads=1)
+    )
     try:
         assert ask(loaded, QUESTION, DRAFTED).answer.speedup is None
         rate = loaded.measure_plain()
