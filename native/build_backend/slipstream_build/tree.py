@@ -45,7 +45,7 @@ def program_sources() -> Iterator[tuple[str, Path]]:
     """The same of our native tests and benches, which only the tools need."""
     for folder in ("bench", "tests"):
         for file in sorted((NATIVE / folder).iterdir()):
-            if file.name == "CMakeLists.txt" or file.suffix == ".cpp":
+            if file.name == "CMakeLists.txt" or file.suffix in (".cpp", ".h"):
                 yield f"{LIBRARY}/{folder}/{file.name}", file
 
 
