@@ -73,7 +73,7 @@ std::string difference(const rows & alone, const rows & got) {
 }
 
 // Widths 2 to `widths` by `pass(n)`; tells all that differ and where the first does.
-void compare(const std::string & what, int widths, const rows & alone, const std::function<rows(int)> & pass) {
+void compare(const std::string & what, int widths, const rows & alone, const std::function<rows(int)> & pass, const char * otherwise = "FAILED") {
     std::string first, wrong;
     for (int n = 2; n <= widths; ++n) {
         const std::string found = difference(alone, pass(n));
@@ -82,7 +82,7 @@ void compare(const std::string & what, int widths, const rows & alone, const std
             wrong += " " + std::to_string(n);
         }
     }
-    report(wrong.empty(), what, wrong.empty() ? "the same bits for 1 to " + std::to_string(widths) + " rows" : first + "; widths" + wrong);
+    report(wrong.empty(), what, wrong.empty() ? "the same bits for 1 to " + std::to_string(widths) + " rows" : first + "; widths" + wrong, otherwise);
 }
 
 // --- models ------------------------------------------------------------------
@@ -316,7 +316,7 @@ rows run_graph(ggml_backend_t backend, const build & make, graph::values & value
     return result;
 }
 
-void test_op(ggml_backend_t backend, const options & opt, const std::string & what, const build & make) {
+void test_op(ggml_backend_t backend, const options & opt, const std::string & what, const build & make, const char * otherwise = "FAILED") {
     rows alone;
     graph::values values;
     for (int r = 0; r < opt.widths; ++r) {
@@ -327,7 +327,7 @@ void test_op(ggml_backend_t backend, const options & opt, const std::string & wh
         }
         alone.push_back(one[0]);
     }
-    compare(what, opt.widths, alone, [&](int n) { return run_graph(backend, make, values, 0, n); });
+    compare(what, opt.widths, alone, [&](int n) { return run_graph(backend, make, values, 0, n); }, otherwise);
 }
 
 // k values a row in, m out
@@ -384,7 +384,7 @@ void test_attention(ggml_backend_t backend, const options & opt) {
                 ggml_tensor * v = g.weights(ggml_new_tensor_3d(g.ctx, kv, n_kv, hd, heads_kv), 1.0f);
                 ggml_tensor * weights = ggml_soft_max_ext(g.ctx, ggml_mul_mat(g.ctx, k, q), causal_mask(g, n_kv), scale, 0.0f);
                 return ggml_cont(g.ctx, ggml_permute(g.ctx, ggml_mul_mat(g.ctx, v, weights), 0, 2, 1, 3));
-            });
+            }, opt.on_cpu() || !opt.flash ? "FAILED" : "note"); // a GPU is asked for flash attention
         }
     }
 }

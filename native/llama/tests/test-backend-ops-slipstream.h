@@ -350,15 +350,15 @@ static void slipstream_cases_eval(std::vector<std::unique_ptr<test_case>> & test
     }
 
     // few columns: what a token, or the block that verifies drafted tokens, asks of a weight
-    for (ggml_type type_a : {GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K}) {
-        for (int64_t n = 1; n <= 17; ++n) {
+    for (ggml_type type_a : {GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_F16, GGML_TYPE_BF16}) {
+        for (int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 25, 32, 33}) {
             for (int64_t k : {512, 2560, 9216}) {
                 test_cases.emplace_back(new test_mul_mat(type_a, GGML_TYPE_F32, 48, n, k, {1, 1}, {1, 1}));
             }
         }
         test_cases.emplace_back(new test_mul_mat(type_a, GGML_TYPE_F32, 4096, 16, 2560, {1, 1}, {1, 1}));
         test_cases.emplace_back(new test_mul_mat(type_a, GGML_TYPE_F32,   40, 16, 2560, {1, 1}, {1, 1})); // not whole tiles
-        for (int64_t n : {1, 7, 16}) {
+        for (int64_t n : {1, 7, 16, 17, 32}) {
             for (auto how : {test_mul_mat_few::SHARED, test_mul_mat_few::ADD, test_mul_mat_few::RESHAPE_ADD, test_mul_mat_few::GLU,
                              test_mul_mat_few::NORM, test_mul_mat_few::NORM_GATED}) {
                 test_cases.emplace_back(new test_mul_mat_few(type_a, n, 2560, how));
@@ -383,7 +383,7 @@ static void slipstream_cases_eval(std::vector<std::unique_ptr<test_case>> & test
     test_cases.emplace_back(new test_gated_delta_net_trace(128, 16, 2, 16, 1, false, 6, 0)); // Qwen3.5-4B
     test_cases.emplace_back(new test_gated_delta_net_trace(128, 16, 2, 40, 2, false, 6, 1));
 
-    for (int n_tokens : {1, 2, 7, 15, 16, 17}) {
+    for (int n_tokens : {1, 2, 7, 15, 16, 17, 32, 33}) {
         test_cases.emplace_back(new test_gated_delta_net_inputs( 2, 2, n_tokens, 1));
         test_cases.emplace_back(new test_gated_delta_net_inputs( 2, 1, n_tokens, 3));
     }
@@ -392,7 +392,7 @@ static void slipstream_cases_eval(std::vector<std::unique_ptr<test_case>> & test
 
 static void slipstream_cases_perf(std::vector<std::unique_ptr<test_case>> & test_cases) {
     // Qwen3.5-4B: a token, and a block of 16 that verifies drafted tokens
-    for (ggml_type type_a : {GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K}) {
+    for (ggml_type type_a : {GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_BF16}) {
         for (int64_t n : {1, 8, 16}) {
             test_cases.emplace_back(new test_mul_mat(type_a, GGML_TYPE_F32,     32, n, 2560, {1, 1}, {1, 1}));
             test_cases.emplace_back(new test_mul_mat(type_a, GGML_TYPE_F32,   9216, n, 2560, {1, 1}, {1, 1}));

@@ -1,7 +1,7 @@
 #include "gated_delta_net_inputs.cuh"
 #include "unary.cuh"
 
-static constexpr int GDN_INPUTS_TOKENS = 16;
+static constexpr int GDN_INPUTS_TOKENS = 32;
 
 struct gdn_inputs_args {
     const float * rows;   // inputs of earlier tokens
@@ -173,6 +173,8 @@ void ggml_cuda_op_gdn_inputs(ggml_backend_cuda_context & ctx, const ggml_cuda_gd
     const ggml_cuda_kernel_launch_params params(blocks, dim3(S, 1, 1), 0, ctx.stream());
     if (args.n_tokens == 1) {
         ggml_cuda_kernel_launch(gdn_inputs_f32<S, 1>, params, args);
+    } else if (args.n_tokens <= 16) {
+        ggml_cuda_kernel_launch(gdn_inputs_f32<S, 16>, params, args);
     } else {
         ggml_cuda_kernel_launch(gdn_inputs_f32<S, GDN_INPUTS_TOKENS>, params, args);
     }

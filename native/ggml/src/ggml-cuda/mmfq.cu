@@ -1,4 +1,5 @@
 #include "mmfq.cuh"
+#include "convert.cuh"
 #include "cp-async.cuh"
 #include "unary.cuh"
 
@@ -10,19 +11,52 @@
 // the end of a tile the partial sums of the warps are added, always in the order of the chunks, so a
 // result depends neither on the number of columns nor on the place of its row.
 //
-// The activation comes quantized to 8 bits in blocks of 32, in the order in which the lanes of a warp
-// need it: see mmfq_src1_block.
+// The activation comes quantized to 8 bits in blocks of 32, or as floats of 16 bits like the weights, in
+// the order in which the lanes of a warp need it: see mmfq_src1_int8 and mmfq_src1_floats. Columns
+// beyond 16 are another launch, which finds them behind the first 16.
 
 static constexpr int MMFQ_ROWS  = 16; // of a tile
 static constexpr int MMFQ_WARPS =  8;
+static constexpr int MMFQ_COLS  = 16; // of a launch
 static constexpr int MMFQ_STRIDE_COL = MMFQ_ROWS + 4; // of the partial sums, without bank conflicts
 
 // 32 values of each column. Lane 4*g + t multiplies values 4*t ... 4*t + 3 and 16 + 4*t ... 16 + 4*t + 3
 // of the columns g and g + 8, and gets sums of the columns 2*t, 2*t + 1, 2*t + 8 and 2*t + 9.
 template <int NT> // tiles of 8 columns
-struct alignas(16) mmfq_src1_block {
+struct alignas(16) mmfq_src1_int8 {
     int   qs[32][NT][2];
     float d[4][NT][2];
+    float sum[4][NT][2]; // of the 32 values, for types with a minimum
+
+    // Eight neighbouring threads have the 32 values of a column, thread j the values 4*j ... 4*j + 3.
+    static __device__ __forceinline__ void store(mmfq_src1_int8 & to, const int j, const int col, const float4 v) {
+        const float amax = warp_reduce_max<8>(fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+        const float d    = amax/127.0f;
+        const float id   = amax == 0.0f ? 0.0f : 127.0f/amax;
+        const int   q0   = __float2int_rn(v.x*id);
+        const int   q1   = __float2int_rn(v.y*id);
+        const int   q2   = __float2int_rn(v.z*id);
+        const int   q3   = __float2int_rn(v.w*id);
+        const float sum  = warp_reduce_sum<8>((float) (q0 + q1 + q2 + q3)); // as floats: integers are added over a whole warp
+
+        to.qs[4*(col % 8) + j % 4][col / 8][j / 4] = (q0 & 0xFF) | ((q1 & 0xFF) << 8) | ((q2 & 0xFF) << 16) | ((uint32_t) q3 << 24);
+        if (j == 0) {
+            to.d  [(col % 8)/2][col / 8][col % 2] = d;
+            to.sum[(col % 8)/2][col / 8][col % 2] = d*sum;
+        }
+    }
+};
+
+// The same as pairs of floats: the lane multiplies values 8*t ... 8*t + 7.
+template <typename pair, int NT>
+struct alignas(16) mmfq_src1_floats {
+    pair v[32][NT][4];
+
+    static __device__ __forceinline__ void store(mmfq_src1_floats & to, const int j, const int col, const float4 v) {
+        pair * at = &to.v[4*(col % 8) + j/2][col / 8][2*(j % 2)];
+        at[0] = ggml_cuda_cast<pair>(make_float2(v.x, v.y));
+        at[1] = ggml_cuda_cast<pair>(make_float2(v.z, v.w));
+    }
 };
 
 struct mmfq_matrix {
@@ -67,6 +101,24 @@ static __device__ __forceinline__ void mmfq_mma_k16(int (&c)[4], const int a0, c
 #endif // AMPERE_MMA_AVAILABLE
 }
 
+template <typename pair>
+static __device__ __forceinline__ void mmfq_mma_k16(float (&c)[4], const int (&a)[4], const int b0, const int b1) {
+#ifdef AMPERE_MMA_AVAILABLE
+    if constexpr (std::is_same_v<pair, half2>) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+#else
+    GGML_UNUSED_VARS(c, a, b0, b1);
+    NO_DEVICE_CODE;
+#endif // AMPERE_MMA_AVAILABLE
+}
+
 static __device__ __forceinline__ void mmfq_commit() {
 #ifdef CP_ASYNC_AVAILABLE
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -102,7 +154,7 @@ struct mmfq_columns {
     int   q[NT][2];
     float d[NT][2];
 
-    __device__ __forceinline__ void load(const mmfq_src1_block<NT> & y, const int lane) {
+    __device__ __forceinline__ void load(const mmfq_src1_int8<NT> & y, const int lane) {
         ggml_cuda_memcpy_1<sizeof(q)>(q, y.qs[lane]);
         ggml_cuda_memcpy_1<sizeof(d)>(d, y.d[lane % 4]);
     }
@@ -114,6 +166,7 @@ struct mmfq_columns {
 template <ggml_type type> struct mmfq_type;
 
 template <> struct mmfq_type<GGML_TYPE_Q8_0> {
+    template <int NT> using src1 = mmfq_src1_int8<NT>;
     static constexpr int K      = 256;  // values of a chunk
     static constexpr int BYTES  = 272;  // of a chunk
     static constexpr int COPY   = 272;  // bytes copied, in units of 16
@@ -122,7 +175,7 @@ template <> struct mmfq_type<GGML_TYPE_Q8_0> {
 
     // Two blocks are 17 words: the first block's values begin in the middle of a word.
     template <int NT>
-    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_block<NT> * y, const int lane) {
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_int8<NT> * y, const int lane) {
         const int t = lane % 4;
 #pragma unroll
         for (int p = 0; p < K/64; ++p) {
@@ -154,6 +207,7 @@ template <> struct mmfq_type<GGML_TYPE_Q8_0> {
 };
 
 template <> struct mmfq_type<GGML_TYPE_Q6_K> {
+    template <int NT> using src1 = mmfq_src1_int8<NT>;
     static constexpr int K      = 512;
     static constexpr int BYTES  = 420;
     static constexpr int COPY   = 432; // a row begins at a multiple of 4 bytes, a copy at one of 16
@@ -168,7 +222,7 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
 
     template <int NT>
     static __device__ __forceinline__ void mul(
-            mmfq_sums<NT> & sums, const char * x, const char * x8, const mmfq_src1_block<NT> * y, const int lane) {
+            mmfq_sums<NT> & sums, const char * x, const char * x8, const mmfq_src1_int8<NT> * y, const int lane) {
         const int t = lane % 4;
 #pragma unroll
         for (int k = 0; k < K/QK_K; ++k) {
@@ -227,6 +281,130 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
         }
     }
 };
+
+// Q4_K and Q5_K: 8 blocks of 32 values, each with a scale and a minimum of 6 bits.
+template <typename block, bool has_high_bits>
+struct mmfq_type_k45 {
+    template <int NT> using src1 = mmfq_src1_int8<NT>;
+
+    static constexpr int K      = QK_K;
+    static constexpr int BYTES  = sizeof(block);
+    static constexpr int COPY   = sizeof(block);
+    static constexpr int STRIDE = sizeof(block);
+    static constexpr int STAGES = 4;
+
+    template <int NT>
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_int8<NT> * y, const int lane) {
+        const int t = lane % 4;
+
+        const char * row[2] = { x, x + 8*STRIDE };
+        float2   dm[2];    // the scale of the scales, the scale of the minima
+        uint32_t sc[2][2]; // 8 of each
+        uint32_t mn[2][2];
+        uint32_t qh[2][2];
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const uint32_t * w = (const uint32_t *) row[r];
+            dm[r]    = __half22float2(*(const half2 *) row[r]);
+            sc[r][0] = w[1] & 0x3F3F3F3F;
+            mn[r][0] = w[2] & 0x3F3F3F3F;
+            sc[r][1] = ( w[3]       & 0x0F0F0F0F) | ((w[1] >> 2) & 0x30303030);
+            mn[r][1] = ((w[3] >> 4) & 0x0F0F0F0F) | ((w[2] >> 2) & 0x30303030);
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                qh[r][j] = has_high_bits ? w[4 + 4*j + t] : 0;
+            }
+        }
+
+        mmfq_sums<NT> scaled;
+        mmfq_sums<NT> minima;
+#pragma unroll
+        for (int b = 0; b < QK_K/32; ++b) {
+            int   a[4];
+            float s[2];
+            float m[2];
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+                const uint32_t * qs = (const uint32_t *) (row[r] + offsetof(block, qs) + 32*(b/2));
+#pragma unroll
+                for (int j = 0; j < 2; ++j) {
+                    a[r + 2*j] = (qs[4*j + t] >> 4*(b % 2)) & 0x0F0F0F0F;
+                    if (has_high_bits) {
+                        a[r + 2*j] |= ((qh[r][j] >> b) & 0x01010101) << 4;
+                    }
+                }
+                s[r] = (float) ((sc[r][b/4] >> 8*(b % 4)) & 0xFF);
+                m[r] = (float) ((mn[r][b/4] >> 8*(b % 4)) & 0xFF);
+            }
+
+            mmfq_columns<NT> col;
+            col.load(y[b], lane);
+            float sum[NT][2];
+            ggml_cuda_memcpy_1<sizeof(sum)>(sum, y[b].sum[t]);
+
+            int c[NT][4] = {};
+#pragma unroll
+            for (int n = 0; n < NT; ++n) {
+                mmfq_mma_k32(c[n], a, col.q[n][0], col.q[n][1]);
+                minima.v[n][0] = fmaf(m[0], sum[n][0], minima.v[n][0]);
+                minima.v[n][1] = fmaf(m[0], sum[n][1], minima.v[n][1]);
+                minima.v[n][2] = fmaf(m[1], sum[n][0], minima.v[n][2]);
+                minima.v[n][3] = fmaf(m[1], sum[n][1], minima.v[n][3]);
+            }
+            scaled.add(c, s[0], s[1], col.d);
+        }
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                sums.v[n][i] = fmaf( dm[i/2].x, scaled.v[n][i], sums.v[n][i]);
+                sums.v[n][i] = fmaf(-dm[i/2].y, minima.v[n][i], sums.v[n][i]);
+            }
+        }
+    }
+};
+
+template <> struct mmfq_type<GGML_TYPE_Q4_K> : mmfq_type_k45<block_q4_K, false> {};
+template <> struct mmfq_type<GGML_TYPE_Q5_K> : mmfq_type_k45<block_q5_K, true > {};
+
+template <typename pair>
+struct mmfq_type_floats {
+    template <int NT> using src1 = mmfq_src1_floats<pair, NT>;
+
+    static constexpr int K      = 128;
+    static constexpr int BYTES  = 256;
+    static constexpr int COPY   = 256;
+    static constexpr int STRIDE = 320;
+    static constexpr int STAGES = 3;
+
+    template <int NT>
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_floats<pair, NT> * y, const int lane) {
+#pragma unroll
+        for (int b = 0; b < K/32; ++b) {
+            int row[2][4];
+            int col[NT][4];
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+                ggml_cuda_memcpy_1<16>(row[r], x + r*8*STRIDE + 64*b + 16*(lane % 4));
+            }
+#pragma unroll
+            for (int n = 0; n < NT; ++n) {
+                ggml_cuda_memcpy_1<16>(col[n], y[b].v[lane][n]);
+            }
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const int a[4] = { row[0][2*h], row[1][2*h], row[0][2*h + 1], row[1][2*h + 1] };
+#pragma unroll
+                for (int n = 0; n < NT; ++n) {
+                    mmfq_mma_k16<pair>(sums.v[n], a, col[n][2*h], col[n][2*h + 1]);
+                }
+            }
+        }
+    }
+};
+
+template <> struct mmfq_type<GGML_TYPE_F16>  : mmfq_type_floats<half2> {};
+template <> struct mmfq_type<GGML_TYPE_BF16> : mmfq_type_floats<nv_bfloat162> {};
 
 template <ggml_type type, int NT>
 static constexpr __host__ __device__ int mmfq_shared_size() {
@@ -316,7 +494,8 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         ggml_cuda_pdl_sync();
     }
 
-    const mmfq_src1_block<NT> * y = (const mmfq_src1_block<NT> *) args.y;
+    using src1 = typename T::template src1<NT>;
+    const src1 * y = (const src1 *) args.y;
 
     int chunk = warp; // the next one to multiply, counted from the first of the tile
     int stage = 0;
@@ -408,26 +587,13 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
     }
 }
 
-// Eight neighbouring threads quantize 32 values of a column, thread j the values 4*j ... 4*j + 3.
-template <int NT>
-static __device__ __forceinline__ void mmfq_store(void * y, const int block, const int j, const int col, const float4 v) {
-    const float amax = warp_reduce_max<8>(fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
-    const float d    = amax/127.0f;
-    const float id   = amax == 0.0f ? 0.0f : 127.0f/amax;
-    const int   q0   = __float2int_rn(v.x*id);
-    const int   q1   = __float2int_rn(v.y*id);
-    const int   q2   = __float2int_rn(v.z*id);
-    const int   q3   = __float2int_rn(v.w*id);
-
-    mmfq_src1_block<NT> & to = ((mmfq_src1_block<NT> *) y)[block];
-
-    to.qs[4*(col % 8) + j % 4][col / 8][j / 4] = (q0 & 0xFF) | ((q1 & 0xFF) << 8) | ((q2 & 0xFF) << 16) | ((uint32_t) q3 << 24);
-    if (j == 0) {
-        to.d[(col % 8)/2][col / 8][col % 2] = d;
-    }
+// Thread i of a column has its values 4*i ... 4*i + 3.
+template <typename src1>
+static __device__ __forceinline__ void mmfq_store(void * y, const int n_values, const int i, const int col, const float4 v) {
+    src1::store(((src1 *) y)[col/MMFQ_COLS*(n_values/32) + i/8], i % 8, col % MMFQ_COLS, v);
 }
 
-template <int NT>
+template <typename src1>
 static __global__ void mmfq_quantize(const float * x, const int64_t stride_col, void * y) {
     ggml_cuda_pdl_lc();
 
@@ -435,11 +601,11 @@ static __global__ void mmfq_quantize(const float * x, const int64_t stride_col, 
     const int col = blockIdx.y;
 
     ggml_cuda_pdl_sync();
-    mmfq_store<NT>(y, i/8, i % 8, col, ((const float4 *) (x + col*stride_col))[i]);
+    mmfq_store<src1>(y, 4*gridDim.x*blockDim.x, i, col, ((const float4 *) (x + col*stride_col))[i]);
 }
 
 // A block of threads takes a column.
-template <int NT>
+template <typename src1>
 static __global__ void mmfq_rms_norm(
         const float * x, const int64_t stride_col, const float * weight, float * dst, void * y, const int n, const float eps) {
     ggml_cuda_pdl_lc();
@@ -472,12 +638,12 @@ static __global__ void mmfq_rms_norm(
         const float4 w = w4[i];
         const float4 r = make_float4(scale*v.x*w.x, scale*v.y*w.y, scale*v.z*w.z, scale*v.w*w.w);
         dst4[i] = r;
-        mmfq_store<NT>(y, i/8, i % 8, col, r);
+        mmfq_store<src1>(y, n, i, col, r);
     }
 }
 
 // A warp takes a head of 128 values.
-template <int NT>
+template <typename src1>
 static __global__ void mmfq_rms_norm_gated(
         const float * x, const float * weight, const float * gate, float * dst, void * y, const int n_heads, const float eps) {
     ggml_cuda_pdl_lc();
@@ -501,7 +667,7 @@ static __global__ void mmfq_rms_norm_gated(
         scale*v.x*w.x*ggml_cuda_op_silu_single(g.x), scale*v.y*w.y*ggml_cuda_op_silu_single(g.y),
         scale*v.z*w.z*ggml_cuda_op_silu_single(g.z), scale*v.w*w.w*ggml_cuda_op_silu_single(g.w));
     ((float4 *) dst)[at] = r;
-    mmfq_store<NT>(y, i/8, i % 8, col, r);
+    mmfq_store<src1>(y, 4*WARP_SIZE*n_heads, i, col, r);
 }
 
 template <ggml_type type, int NT, bool glu>
@@ -516,8 +682,8 @@ static void mmfq_launch(const mmfq_args & args, const int device, cudaStream_t s
 }
 
 template <ggml_type type>
-static void mmfq_launch(const mmfq_args & args, const bool glu, const int device, cudaStream_t stream) {
-    if (args.n_cols <= 8) {
+static void mmfq_launch(const mmfq_args & args, const bool one_tile, const bool glu, const int device, cudaStream_t stream) {
+    if (one_tile) {
         if (glu) {
             mmfq_launch<type, 1, true >(args, device, stream);
         } else {
@@ -532,53 +698,77 @@ static void mmfq_launch(const mmfq_args & args, const bool glu, const int device
     }
 }
 
-static int mmfq_chunk_values(const ggml_type type) {
+// Calls f with the properties of a type of weights, and of a number of columns, where there are kernels for it.
+template <typename F>
+static bool mmfq_visit(const ggml_type type, const F & f) {
     switch (type) {
-        case GGML_TYPE_Q8_0: return mmfq_type<GGML_TYPE_Q8_0>::K;
-        case GGML_TYPE_Q6_K: return mmfq_type<GGML_TYPE_Q6_K>::K;
-        default:             return 0;
+        case GGML_TYPE_Q8_0: f(mmfq_type<GGML_TYPE_Q8_0>(), std::integral_constant<ggml_type, GGML_TYPE_Q8_0>()); return true;
+        case GGML_TYPE_Q4_K: f(mmfq_type<GGML_TYPE_Q4_K>(), std::integral_constant<ggml_type, GGML_TYPE_Q4_K>()); return true;
+        case GGML_TYPE_Q5_K: f(mmfq_type<GGML_TYPE_Q5_K>(), std::integral_constant<ggml_type, GGML_TYPE_Q5_K>()); return true;
+        case GGML_TYPE_Q6_K: f(mmfq_type<GGML_TYPE_Q6_K>(), std::integral_constant<ggml_type, GGML_TYPE_Q6_K>()); return true;
+        case GGML_TYPE_F16:  f(mmfq_type<GGML_TYPE_F16 >(), std::integral_constant<ggml_type, GGML_TYPE_F16 >()); return true;
+        case GGML_TYPE_BF16: f(mmfq_type<GGML_TYPE_BF16>(), std::integral_constant<ggml_type, GGML_TYPE_BF16>()); return true;
+        default:             return false;
     }
 }
 
-static int mmfq_shared_size(const ggml_type type) {
-    switch (type) {
-        case GGML_TYPE_Q8_0: return mmfq_shared_size<GGML_TYPE_Q8_0, 2>();
-        case GGML_TYPE_Q6_K: return mmfq_shared_size<GGML_TYPE_Q6_K, 2>();
-        default:             return 0;
-    }
+// The same with the form in which the activation is kept.
+template <typename F>
+static void mmfq_visit_src1(const ggml_type type, const int64_t n_cols, const F & f) {
+    mmfq_visit(type, [&](auto t, auto) {
+        using T = decltype(t);
+        if (n_cols <= 8) {
+            f(typename T::template src1<1>());
+        } else {
+            f(typename T::template src1<2>());
+        }
+    });
 }
 
-size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * src1) {
-    const size_t block_size = src1->ne[1] <= 8 ? sizeof(mmfq_src1_block<1>) : sizeof(mmfq_src1_block<2>);
-    return src1->ne[0]/32*block_size;
+// Whether both products read one form of one activation.
+static bool mmfq_same_src1(const ggml_tensor * a, const ggml_tensor * b) {
+    const auto form = [](const ggml_type type) { return ggml_is_quantized(type) ? GGML_TYPE_Q8_0 : type; };
+    return a != nullptr && a->src[1] == b->src[1] && form(a->src[0]->type) == form(b->src[0]->type);
+}
+
+size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * product) {
+    const ggml_tensor * src1 = product->src[1];
+    const int64_t n_blocks = src1->ne[0]/32 * ((src1->ne[1] + MMFQ_COLS - 1)/MMFQ_COLS);
+    size_t size = 0;
+    mmfq_visit_src1(product->src[0]->type, src1->ne[1], [&](auto block) { size = n_blocks*sizeof(block); });
+    return size;
 }
 
 bool ggml_cuda_should_use_mmfq(const ggml_tensor * dst, const int cc) {
     const ggml_tensor * src0 = dst->src[0];
     const ggml_tensor * src1 = dst->src[1];
 
-    const int k = mmfq_chunk_values(src0->type);
+    if (!ampere_mma_available(cc) || !cp_async_available(cc)) {
+        return false;
+    }
+    bool fits = false;
+    const bool known = mmfq_visit(src0->type, [&](auto t, auto type) {
+        fits = src0->ne[0] % decltype(t)::K == 0 &&
+            (size_t) mmfq_shared_size<decltype(type)::value, 2>() <= ggml_cuda_info().devices[ggml_cuda_get_device()].smpbo;
+    });
 
-    return k != 0 && ampere_mma_available(cc) && cp_async_available(cc) &&
-        (size_t) mmfq_shared_size(src0->type) <= ggml_cuda_info().devices[ggml_cuda_get_device()].smpbo &&
-        src1->type == GGML_TYPE_F32 && dst->type == GGML_TYPE_F32 &&
+    return known && fits && src0->ne[0] % 256 == 0 && src1->type == GGML_TYPE_F32 && dst->type == GGML_TYPE_F32 &&
         src1->ne[1] <= MMFQ_MAX_COLS && ggml_nrows(src0) == src0->ne[1] && ggml_nrows(src1) == src1->ne[1] &&
-        src0->ne[0] % k == 0 && src0->ne[1] % MMFQ_ROWS == 0 && ggml_is_contiguous(src0) && (uintptr_t) src0->data % 16 == 0 &&
+        src0->ne[1] % MMFQ_ROWS == 0 && ggml_is_contiguous(src0) && (uintptr_t) src0->data % 16 == 0 &&
         src1->nb[0] == sizeof(float) && src1->nb[1] % 16 == 0 && (uintptr_t) src1->data % 16 == 0 &&
         dst->nb[0] == sizeof(float);
 }
 
 // The activation of a graph is quantized once, however many products read it.
-static const void * mmfq_quantized(ggml_backend_cuda_context & ctx, const ggml_tensor * src1, void * buffer) {
+static const void * mmfq_quantized(ggml_backend_cuda_context & ctx, const ggml_tensor * product, void * buffer) {
+    const ggml_tensor * src1 = product->src[1];
     const int64_t stride_col = src1->nb[1]/sizeof(float);
     const dim3    blocks(src1->ne[0]/256, src1->ne[1], 1);
     const dim3    threads(64, 1, 1);
     const ggml_cuda_kernel_launch_params params(blocks, threads, 0, ctx.stream());
-    if (src1->ne[1] <= 8) {
-        ggml_cuda_kernel_launch(mmfq_quantize<1>, params, (const float *) src1->data, stride_col, buffer);
-    } else {
-        ggml_cuda_kernel_launch(mmfq_quantize<2>, params, (const float *) src1->data, stride_col, buffer);
-    }
+    mmfq_visit_src1(product->src[0]->type, src1->ne[1], [&](auto block) {
+        ggml_cuda_kernel_launch(mmfq_quantize<decltype(block)>, params, (const float *) src1->data, stride_col, buffer);
+    });
     return buffer;
 }
 
@@ -592,19 +782,17 @@ void ggml_cuda_mul_mat_few_q(
     ggml_cuda_pool_alloc<char> own(ctx.pool());
     const void * y;
     if (ctx.mmfq_src1.buffer != nullptr && ctx.curr_stream_no == 0) {
-        if (ctx.mmfq_src1.src1 != src1) {
-            mmfq_quantized(ctx, src1, ctx.mmfq_src1.buffer);
-            ctx.mmfq_src1.src1 = src1;
+        if (!mmfq_same_src1(ctx.mmfq_src1.product, dst[0])) {
+            mmfq_quantized(ctx, dst[0], ctx.mmfq_src1.buffer);
+            ctx.mmfq_src1.product = dst[0];
         }
         y = ctx.mmfq_src1.buffer;
     } else {
-        y = mmfq_quantized(ctx, src1, own.alloc(ggml_cuda_mmfq_src1_size(src1)));
+        y = mmfq_quantized(ctx, dst[0], own.alloc(ggml_cuda_mmfq_src1_size(dst[0])));
     }
 
     mmfq_args args = {};
     args.n_matrices    = n;
-    args.n_cols        = src1->ne[1];
-    args.n_chunks      = src0->ne[0]/mmfq_chunk_values(src0->type);
     args.row_size      = src0->nb[1];
     args.y             = y;
     args.x_is_constant = true;
@@ -628,16 +816,27 @@ void ggml_cuda_mul_mat_few_q(
         args.stride_add = fusion.add->nb[1]/sizeof(float);
     }
 
-    const bool glu = fusion.glu != nullptr;
-    switch (src0->type) {
-        case GGML_TYPE_Q8_0: mmfq_launch<GGML_TYPE_Q8_0>(args, glu, ctx.device, ctx.stream()); break;
-        case GGML_TYPE_Q6_K: mmfq_launch<GGML_TYPE_Q6_K>(args, glu, ctx.device, ctx.stream()); break;
-        default:             GGML_ABORT("fatal error");
-    }
+    const bool   glu        = fusion.glu != nullptr;
+    const size_t group_size = ggml_cuda_mmfq_src1_size(dst[0])/((src1->ne[1] + MMFQ_COLS - 1)/MMFQ_COLS);
+    mmfq_visit(src0->type, [&](auto t, auto type) {
+        args.n_chunks = src0->ne[0]/decltype(t)::K;
+        for (int64_t col = 0; col < src1->ne[1]; col += MMFQ_COLS) {
+            args.n_cols = std::min<int64_t>(src1->ne[1] - col, MMFQ_COLS);
+            mmfq_launch<decltype(type)::value>(args, src1->ne[1] <= 8, glu, ctx.device, ctx.stream());
+
+            args.y = (const char *) args.y + group_size;
+            for (int i = 0; i < n; ++i) {
+                args.matrix[i].dst += MMFQ_COLS*args.matrix[i].stride_dst;
+            }
+            if (args.add != nullptr) {
+                args.add += MMFQ_COLS*args.stride_add;
+            }
+        }
+    });
 }
 
 void ggml_cuda_mmfq_rms_norm(
-        ggml_backend_cuda_context & ctx, const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * out, const ggml_tensor * src1) {
+        ggml_backend_cuda_context & ctx, const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * out, const ggml_tensor * product) {
     const ggml_tensor * x = norm->src[0];
 
     const int   n   = x->ne[0];
@@ -645,21 +844,27 @@ void ggml_cuda_mmfq_rms_norm(
 
     const dim3 threads(std::min(1024, n/4), 1, 1);
     const ggml_cuda_kernel_launch_params params(dim3(x->ne[1], 1, 1), threads, 0, ctx.stream());
-    ggml_cuda_kernel_launch(x->ne[1] <= 8 ? mmfq_rms_norm<1> : mmfq_rms_norm<2>, params, (const float *) x->data,
-        (int64_t) (x->nb[1]/sizeof(float)), (const float *) weight->data, (float *) out->data, ctx.mmfq_src1.buffer, n, eps);
-    ctx.mmfq_src1.src1 = src1;
+    mmfq_visit_src1(product->src[0]->type, x->ne[1], [&](auto block) {
+        ggml_cuda_kernel_launch(mmfq_rms_norm<decltype(block)>, params, (const float *) x->data, (int64_t) (x->nb[1]/sizeof(float)),
+            (const float *) weight->data, (float *) out->data, ctx.mmfq_src1.buffer, n, eps);
+    });
+    ctx.mmfq_src1.product = product;
 }
 
 void ggml_cuda_mmfq_rms_norm_gated(
         ggml_backend_cuda_context & ctx, const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * gate,
-        const ggml_tensor * out, const ggml_tensor * src1) {
+        const ggml_tensor * out, const ggml_tensor * product) {
+    const ggml_tensor * src1 = product->src[1];
+
     const int   n_heads = src1->ne[0]/128;
     const float eps     = ggml_get_op_params_f32(norm, 0);
 
     constexpr int heads_per_block = 2;
     const dim3 threads(heads_per_block*WARP_SIZE, 1, 1);
     const ggml_cuda_kernel_launch_params params(dim3(n_heads/heads_per_block, src1->ne[1], 1), threads, 0, ctx.stream());
-    ggml_cuda_kernel_launch(src1->ne[1] <= 8 ? mmfq_rms_norm_gated<1> : mmfq_rms_norm_gated<2>, params, (const float *) norm->src[0]->data,
-        (const float *) weight->data, (const float *) gate->data, (float *) out->data, ctx.mmfq_src1.buffer, n_heads, eps);
-    ctx.mmfq_src1.src1 = src1;
+    mmfq_visit_src1(product->src[0]->type, src1->ne[1], [&](auto block) {
+        ggml_cuda_kernel_launch(mmfq_rms_norm_gated<decltype(block)>, params, (const float *) norm->src[0]->data,
+            (const float *) weight->data, (const float *) gate->data, (float *) out->data, ctx.mmfq_src1.buffer, n_heads, eps);
+    });
+    ctx.mmfq_src1.product = product;
 }

@@ -1,13 +1,14 @@
 #include "common.cuh"
 
-// Quantized matrix times few columns: what a token, or the block that verifies drafted tokens, asks
-// of every weight. The weights are read once whatever the number of columns.
+// A matrix of quantized values or of floats of 16 bits times few columns: what a token, or the block
+// that verifies drafted tokens, asks of every weight. The weights are read once for 16 columns, and a
+// column has the same bits whatever columns stand beside it.
 
-#define MMFQ_MAX_COLS     16 // columns of src1
+#define MMFQ_MAX_COLS     32 // columns of src1
 #define MMFQ_MAX_MATRICES  4 // products of one activation in one launch
 
-// Bytes of the quantized form of an activation.
-size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * src1);
+// Bytes of the form in which a product's activation is kept.
+size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * product);
 
 // Whether dst = src0*src1, a GGML_OP_MUL_MAT, can be computed here.
 bool ggml_cuda_should_use_mmfq(const ggml_tensor * dst, int cc);
@@ -23,8 +24,9 @@ struct ggml_cuda_mmfq_fusion {
 void ggml_cuda_mul_mat_few_q(ggml_backend_cuda_context & ctx, ggml_tensor * const * dst, int n, const ggml_cuda_mmfq_fusion & fusion = {});
 
 // The norm before such products, with its weights and, in the second form, times SiLU of a gate: the
-// result goes to `out`, and quantized to where the products that read `src1`, a view of it, find it.
+// result goes to `out`, and quantized to where `product` and others that read its src1, a view of
+// `out`, find it.
 void ggml_cuda_mmfq_rms_norm(ggml_backend_cuda_context & ctx,
-        const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * out, const ggml_tensor * src1);
+        const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * out, const ggml_tensor * product);
 void ggml_cuda_mmfq_rms_norm_gated(ggml_backend_cuda_context & ctx,
-        const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * gate, const ggml_tensor * out, const ggml_tensor * src1);
+        const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * gate, const ggml_tensor * out, const ggml_tensor * product);
