@@ -20,6 +20,7 @@ PROGRAMS = (
 OURS = (
     "bench-rewind",
     "bench-round",
+    "test-cuda-graphs",
     "test-exact",
     "test-faults",
     "test-gdn-chunked",

@@ -1,0 +1,42 @@
+"""On a CUDA device that the programs' build, or GGML_BACKEND_PATH, can use: rounds are launches of
+captured graphs, and a row's bits do not depend on the rows beside it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.library import Library
+from tests.native.conftest import RunProgram
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+NO_DEVICE = 77
+
+
+@pytest.fixture(scope="session")
+def demo_graphs(tools: Path) -> str:
+    """What `test-cuda-graphs` says of the demo pair."""
+    demo = Library.of_user().open("demo")
+    done = subprocess.run(
+        [str(tools / "test-cuda-graphs"), str(demo.target), str(demo.draft)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    if done.returncode == NO_DEVICE:
+        pytest.skip("no CUDA device")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_rounds_launch_captured_graphs(demo_graphs: str) -> None:
+    assert demo_graphs.count("ok ") == 3
+
+
+@pytest.mark.usefixtures("demo_graphs")
+def test_a_row_has_the_same_bits_whatever_stands_beside_it(program: RunProgram) -> None:
+    arguments = ("--device", "CUDA0", "--kv", "f16,q8_0", "--contexts", "10,230,1000")
+    assert program("test-exact", *arguments).splitlines()[-1] == "all passed"
