@@ -520,8 +520,8 @@ def main() -> int:
             case "splits":
                 setup(extras=True)
                 env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
-                tests = "tests/ui/markdown/test_splits.py"
-                return call([python_of(VENV), "-m", "pytest", tests], env=env)
+                tests, quiet = "tests/ui/markdown/test_splits.py", ("-o", "faulthandler_timeout=0")
+                return call([python_of(VENV), "-m", "pytest", tests, *quiet], env=env)
             case "package":
                 return package()
             case "bench" if rest[:1] == ["native"]:

@@ -108,6 +108,9 @@ QScrollBar:vertical { background: transparent; width: 10px; margin: 2px; border:
 QScrollBar::handle:vertical { background: $line_strong; border-radius: 3px; min-height: 32px; }
 QScrollBar::handle:vertical:hover { background: $muted; }
 QScrollBar:horizontal { height: 0; }
+QScrollBar[kind="text"]:horizontal { background: transparent; height: 10px; margin: 2px; }
+QScrollBar::handle:horizontal { background: $line_strong; border-radius: 3px; min-width: 32px; }
+QScrollBar::handle:horizontal:hover { background: $muted; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 """)

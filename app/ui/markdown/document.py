@@ -27,12 +27,14 @@ from PySide6.QtGui import (
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
 from app.ui.markdown import formats, inline, runs
-from app.ui.markdown.formats import CODE_HEADER, DEEPEST, Mark
+from app.ui.markdown.formats import CODE_HEADER, DEEPEST, INDENT, Mark
 from app.ui.markdown.table import Table
 from app.ui.markdown.visible import visible
 
 CHUNK: Final = 2_000
 """Characters of a line that are laid out in one text block."""
+
+_DIGIT: Final = 10  # px of a digit of an item's number
 
 _TASKS: Final = {
     "[ ] ": QTextBlockFormat.MarkerType.Unchecked,
@@ -102,7 +104,7 @@ class DocumentWriter:
         self._role = role
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
-        document.setIndentWidth(Space.XL)
+        document.setIndentWidth(INDENT)
         self.document = document
         self.clear()
 
@@ -351,6 +353,8 @@ class DocumentWriter:
             shape.setMarker(task)
         shape = self._indented(shape)
         shape.setIndent(0)  # the list's own indent counts
+        if number is not None and number > 99:  # a long number needs more room
+            shape.setLeftMargin(shape.leftMargin() + (len(str(number)) - 2) * _DIGIT)
         self._new_block("item", shape, formats.chars(kind))
         # Each item is a list of its own: it can be told before the next one comes.
         self._cursor.createList(formats.marker(number, mark, self._place.items))
@@ -366,7 +370,7 @@ class DocumentWriter:
 
     def _left(self, frames: Sequence[_Frame]) -> float:
         items = sum(frame.item is not None for frame in frames)
-        return min(items, DEEPEST) * Space.XL + (len(frames) - items) * Space.L
+        return min(items, DEEPEST) * INDENT + (len(frames) - items) * Space.L
 
     def _reach(self) -> None:
         """Quotes that are open reach to the end of the page."""

@@ -23,6 +23,9 @@ from app.ui.look.theme import LINE_HEIGHT, MONO, SANS, Size, Space
 CODE_HEADER: Final = 36
 """Height in px of the strip above code, for its language and the copy button."""
 
+INDENT: Final = 28
+"""Width in px of a level of lists: room for two digits and a point."""
+
 DEEPEST: Final = 10
 """Levels up to which a deeper one is indented further."""
 

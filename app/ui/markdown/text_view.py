@@ -49,7 +49,10 @@ class TextView(QTextBrowser):
         self.setOpenLinks(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        self.horizontalScrollBar().valueChanged.connect(self._place_anew)
+        bar = self.horizontalScrollBar()
+        bar.setProperty("kind", "text")
+        bar.style().polish(bar)  # a rule of the style sheet asks for the property
+        bar.valueChanged.connect(self._place_anew)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setTextInteractionFlags(

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt
-from PySide6.QtGui import QFont, QGuiApplication, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import (
+    QFont,
+    QFontMetricsF,
+    QGuiApplication,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Role, Turn
 from app.ui.chat.message import AnswerView
+from app.ui.look import theme
 from app.ui.look.icons import IconButton
-from app.ui.look.theme import Theme
+from app.ui.look.theme import Size, Theme
 from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import CHUNK, DocumentWriter, Kind
 from app.ui.markdown.formats import Mark
@@ -309,3 +317,26 @@ def test_wide_tables_are_lines_that_do_not_wrap(look: Theme) -> None:
     document, _ = render([source])
     assert document.lastBlock().blockFormat().nonBreakableLines()
     assert copied(document).replace(" --- ", "---") == source.replace(" --- ", "---")
+
+
+def test_what_is_wide_is_scrolled_sideways_and_its_bar_has_room(qtbot: QtBot, look: Theme) -> None:
+    view = TextView("text")
+    qtbot.addWidget(view)
+    view.resize(400, 100)
+    view.show()
+    stream = MarkdownStream(DocumentWriter(view.document()))
+    stream.feed(f"|{' head |' * 40}\n|{' --- |' * 40}\n|{' cell |' * 40}\n")
+    stream.finish()
+    view.decorate([])
+    bar = view.horizontalScrollBar()
+    qtbot.waitUntil(bar.isVisible)
+    assert view.height() >= view.document().size().height() + bar.height()
+
+
+def test_long_numbers_have_room(look: Theme) -> None:
+    document, _ = render(["99. a\n100. b\n"])
+    first, second = document.firstBlock(), document.firstBlock().next()
+    metrics = QFontMetricsF(theme.font(Size.BODY))
+    for block, number in ((first, "99. "), (second, "100. ")):
+        room = document.indentWidth() + block.blockFormat().leftMargin()
+        assert room >= metrics.horizontalAdvance(number)
