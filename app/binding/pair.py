@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.binding.arrays import floats, ints, raw_sampling
 from app.binding.devices import described
 from app.binding.library import library
-from app.binding.records import Costs, NativeRound, PairInfo, WidthReason
+from app.binding.records import Costs, Exactness, NativeRound, PairInfo, WidthReason
 from app.binding.sampling import Sampling, Verify
 from app.binding.status import check
 from app.binding.structs import Costs as RawCosts
@@ -28,6 +28,7 @@ from app.binding.structs import (
     PromptResult,
     RoundResult,
 )
+from app.binding.structs import Exactness as RawExactness
 from app.errors import OptionError, TemplateError
 
 _REASONS: Final = tuple(WidthReason)
@@ -208,6 +209,15 @@ class NativePair:
         raw.verify[: len(costs.verify)] = costs.verify
         error = Error()
         check(self._lib.slip_set_costs(self.handle, byref(raw), byref(error)), error)
+
+    def probe_exact(self) -> Exactness:
+        """Whether drafted text is plain text here, bit by bit; forgets all tokens.
+
+        Takes about two passes for each width of a verify. Raises `JobCancelled`.
+        """
+        raw, error = RawExactness(size=ctypes.sizeof(RawExactness)), Error()
+        check(self._lib.slip_probe_exact(self.handle, byref(raw), byref(error)), error)
+        return Exactness(bool(raw.exact), raw.width or None, raw.widest)
 
     def _round(self, call: Callable[..., int]) -> NativeRound:
         result, error = RoundResult(size=ctypes.sizeof(RoundResult)), Error()

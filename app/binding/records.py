@@ -57,6 +57,15 @@ class PairInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Exactness:
+    """`slip_exactness` of the header: whether a row's bits depend on the rows beside it."""
+
+    exact: bool
+    width: int | None  # the first that gave other bits than one token at a time
+    widest: int  # widths from 2 to this were to be tried
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """`slip_costs` of the header: what passes take, in milliseconds.
 

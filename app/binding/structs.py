@@ -117,6 +117,15 @@ class RoundResult(Structure):
     ]
 
 
+class Exactness(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("exact", c_int32),
+        ("width", c_int32),
+        ("widest", c_int32),
+    ]
+
+
 class Costs(Structure):
     _fields_ = [
         ("size", c_uint32),

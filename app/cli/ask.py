@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.cli import loading
-from app.cli.client import Interrupted
+from app.cli.client import BlockingClient, Interrupted
 from app.cli.command import INTERRUPTED, OK, Context, Job, Result
 from app.cli.console import Console
 from app.conversation import ChatMessage, Role
 from app.engine import Answer, AskParams, Decoded, FinishReason, Sampling, Verify
-from app.errors import OptionError, valid_text
+from app.errors import OptionError, SlipstreamError, valid_text
 from app.loading import LoadChoice
 
 HELP: Final = "answer one prompt"
+
+_log = logging.getLogger(__name__)
 
 _DEFAULTS: Final = Sampling()
 _SHAPING: Final = {  # option of `Sampling`: letter, type, what it does
@@ -105,9 +108,21 @@ class _Ask:
                 if interrupted.answer is None:
                     raise
                 answer, status = interrupted.answer, INTERRUPTED
-        console.stream("\n")
-        console.note(_summary(answer))
-        return Result(_fields(answer), status=status)
+            console.stream("\n")
+            console.note(_summary(answer))
+            exact = opened.model.exact
+            if exact is None and console.as_json and status == OK:
+                exact = _probed(opened.client)
+        return Result(_fields(answer, exact), status=status)
+
+
+def _probed(client: BlockingClient) -> bool | None:
+    """The answer is there: what cannot be found out any more is told as unknown."""
+    try:
+        return client.exact()
+    except SlipstreamError as error:
+        _log.warning("Whether it is exact could not be probed: %s", error)
+        return None
 
 
 class _Streaming:
@@ -180,7 +195,7 @@ def block_length(text: str) -> int | None:
     return None if text == "auto" else int(text)
 
 
-def _fields(answer: Answer) -> dict[str, object]:
+def _fields(answer: Answer, exact: bool | None) -> dict[str, object]:
     totals = answer.totals
     return {
         "text": answer.text,
@@ -197,6 +212,7 @@ def _fields(answer: Answer) -> dict[str, object]:
         "tokens_per_s": totals.tokens_per_s,
         "plain_tokens_per_s": answer.plain_tokens_per_s,
         "speedup": answer.speedup,
+        "exact": exact,
         "backend": answer.backend,
         "device": answer.device,
         "phase_ms": {

@@ -31,6 +31,7 @@ from app.engine import (
     Loading,
     LoadParams,
     Measure,
+    Measured,
     ModelChanged,
     PlainMeasured,
 )
@@ -72,6 +73,12 @@ class BlockingClient:
     def measure(self) -> None:
         """Returns when it is known how fast plain decoding is, and what rounds cost."""
         self._ending(Measure())
+
+    def exact(self) -> bool | None:
+        """Whether drafted text is plain text here; probes where that is not known yet."""
+        ending = self._ending(Measure(exact=True))
+        assert isinstance(ending, Measured)
+        return ending.exact
 
     def ask(
         self,

@@ -18,7 +18,7 @@ class Console:
     """With `as_json`, stdout gets one JSON object and not a letter more."""
 
     def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
+        self.as_json = as_json
         self._label = ""  # of the progress that is shown
         self._due = 0.0
         for stream in (sys.stdout, sys.stderr):
@@ -27,14 +27,14 @@ class Console:
 
     def stream(self, text: str) -> None:
         """A piece of an answer, as it comes."""
-        if not self._as_json:
+        if not self.as_json:
             self._end_progress()
             print(text, end="", flush=True)
 
     def result(self, value: dict[str, object], text: str) -> None:
         """The end of a command: `value` as JSON, or `text`."""
         self._end_progress()
-        if self._as_json:
+        if self.as_json:
             # ASCII, because the reader's encoding is unknown; NaN is no JSON.
             print(json.dumps(value, allow_nan=False), flush=True)
         elif text:
@@ -42,7 +42,7 @@ class Console:
 
     def failure(self, kind: str, message: str, remedy: str) -> None:
         """What came in place of a result."""
-        if self._as_json:
+        if self.as_json:
             error = {"kind": kind, "message": message, "remedy": remedy}
             self.result({"error": error}, "")
         else:

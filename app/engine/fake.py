@@ -205,7 +205,7 @@ class FakeEngine:
             if self._errand:
                 self._errand = False
                 yield PlainMeasured(self.script.plain_tokens_per_s)
-            yield Measured(request)
+            yield Measured(request, self._model.exact)
 
     def _run_errand(self) -> bool:
         if not self._errand:

@@ -52,7 +52,12 @@ class ListDevices:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Measure what the pair does here, which otherwise waits until nothing else does."""
+    """Measure what the pair does here, which otherwise waits until nothing else does.
+
+    With `exact` also whether drafted text is plain text here.
+    """
+
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class LoadedModel:
     block: int  # the drafter's trained block size in tokens; 0 without a drafter
     draft_device: DeviceInfo | None = None  # of the drafter, where it is another one
     fallback: str = ""  # why the device is not the one asked for, if it is not
+    exact: bool | None = None  # whether drafted text is plain text bit by bit; None: not known yet
 
     @property
     def has_draft(self) -> bool:
@@ -231,9 +237,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The rate of plain decoding is known, and what rounds cost."""
+    """The rate of plain decoding is known, and what rounds cost; and `exact` if it was asked."""
 
     request: int
+    exact: bool | None = None  # as in `LoadedModel`
 
 
 @dataclass(frozen=True, slots=True)

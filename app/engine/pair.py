@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from app import paths
 from app.binding import DeviceInfo, NativePair, devices, preferred_gpu
 from app.conversation import ChatMessage
-from app.engine import costs
+from app.engine import costs, kept
 from app.engine.answering import Answering
 from app.engine.control import control
 from app.engine.messages import Control, Event, LoadedModel
@@ -18,7 +20,7 @@ from app.engine.params import AskParams, Backend, LoadParams
 from app.engine.prompt import Prompt, PromptWriter
 from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate
 from app.engine.text import AnswerText
-from app.errors import DeviceError, valid_text
+from app.errors import ContextFullError, DeviceError, valid_text
 from app.jobs import JobCancelled
 
 _PROBE_TEXT: Final = "The quick brown fox jumps over the lazy dog. "
@@ -35,8 +37,9 @@ class LoadedPair:
     def __init__(self, params: LoadParams, progress: Progress | None = None) -> None:
         self.native, fallback = _load(params, progress)
         try:
-            self.model = _described(self.native, params, fallback)
-            self._params = params
+            model = _described(self.native, params, fallback)
+            self._key = kept.key(params, model.device.description)
+            self.model = replace(model, exact=_known_exact(self._key))
             self._specials = self.native.special_tokens()
             self._prompts = PromptWriter(
                 ChatTemplate(self.native.chat_template(), params.target.name),
@@ -119,17 +122,36 @@ class LoadedPair:
         if not self.model.has_draft:
             return
         file = paths.cache() / "costs.json"
-        name = costs.key(self._params, self.model.device.description)
-        known = costs.load(file, name)
+        known = costs.load(file, self._key)
         plain_ms = 1000.0 / (self.plain_tokens_per_s or self.measure_plain())
         if known is None or not 1 / _SAME_SPEED < known.plain / plain_ms < _SAME_SPEED:
             known = self.native.measure_costs()
-            costs.save(file, name, known)
+            costs.save(file, self._key, known)
         self.native.set_costs(known)
+
+    def probe_exact(self) -> None:
+        """Finds out, once for all runs, whether drafted text is plain text here, bit by bit."""
+        if self.model.exact is not None:
+            return
+        try:
+            found = self.native.probe_exact()
+        except ContextFullError:  # too short a context to tell
+            return
+        kept.keep(_exact_file(), self._key, found.exact)
+        self.model = replace(self.model, exact=found.exact)
 
     def _check_cancelled(self) -> None:
         if self.native.cancelled:
             raise JobCancelled
+
+
+def _exact_file() -> Path:
+    return paths.cache() / "exact.json"
+
+
+def _known_exact(key: str) -> bool | None:
+    found = kept.find(_exact_file(), key)
+    return found if isinstance(found, bool) else None
 
 
 def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[DeviceInfo, str]:

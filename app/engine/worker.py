@@ -183,7 +183,7 @@ class Worker:
             case ListDevices():
                 return iter((Devices(request, devices()),))
             case Measure():
-                return self._measure(request)
+                return self._measure(request, command)
             case Compare():
                 return self._compare(request, command)
 
@@ -206,7 +206,7 @@ class Worker:
             raise
         with self._changed:
             self._pair = pair
-        self._errands.extend((self._measure_plain, pair.measure_costs))
+        self._errands.extend((self._measure_plain, pair.measure_costs, pair.probe_exact))
         yield ModelChanged(pair.model)
         yield Loaded(request, pair.model, time.perf_counter() - start)
 
@@ -214,12 +214,12 @@ class Worker:
         self._free()
         yield Unloaded(request)
 
-    def _measure(self, request: int) -> Iterator[Event]:
-        self._loaded()
-        while self._errands:
+    def _measure(self, request: int, command: Measure) -> Iterator[Event]:
+        pair = self._loaded()
+        while self._errands and (command.exact or self._errands[0] != pair.probe_exact):
             self._errands[0]()
             self._errands.popleft()
-        yield Measured(request)
+        yield Measured(request, pair.model.exact)
 
     def _measure_plain(self) -> None:
         self._deliver(PlainMeasured(self._loaded().measure_plain()))

@@ -255,6 +255,19 @@ SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, sl
 /* Gives the governor costs, as slip_measure_costs measured them now or before. */
 SLIP_API slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_error * error);
 
+/* Exact: a row's bits do not depend on the rows beside it, so drafted text is plain text. */
+typedef struct slip_exactness {
+    uint32_t size;
+    int32_t  exact;  /* 1: no width gave other bits than one token at a time */
+    int32_t  width;  /* the first one that did; 0 if exact */
+    int32_t  widest; /* widths from 2 to this were to be tried */
+} slip_exactness;
+
+/* Tries all widths of a verify on a fixed text: as wide as the drafter's block, without one 16
+ * tokens. Takes about two passes a width, and forgets all tokens. SLIP_CANCELLED while
+ * slip_cancel says so; SLIP_ERROR_CONTEXT if the context has no room for it. */
+SLIP_API slip_status slip_probe_exact(slip_pair * pair, slip_exactness * result, slip_error * error);
+
 /* A round with a draft given by the caller instead of the drafter, for tests and for
  * the control run: `draft` may be anything, the target verifies it like any other. */
 SLIP_API slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error);
@@ -265,8 +278,8 @@ SLIP_API int32_t slip_position(const slip_pair * pair);
 /* Forgets all tokens. If the device fails in that, the next call tells. */
 SLIP_API void slip_reset(slip_pair * pair);
 
-/* While set to 1, slip_prompt and slip_round return SLIP_CANCELLED as soon as they
- * can: between micro-batches, between draft and verify, on the CPU also inside them. */
+/* While set to 1, slip_prompt, slip_round and slip_probe_exact return SLIP_CANCELLED as soon
+ * as they can: between micro-batches and passes, between draft and verify, on the CPU also inside them. */
 SLIP_API void slip_cancel(slip_pair * pair, int32_t cancelled);
 
 /* --- inspection -------------------------------------------------------------- */

@@ -189,6 +189,13 @@ slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_erro
     });
 }
 
+slip_status slip_probe_exact(slip_pair * pair, slip_exactness * result, slip_error * error) {
+    return decoding(pair, error, [&] {
+        check_size(*result, "result");
+        *result = pair->probe_exact();
+    });
+}
+
 slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error) {
     return decoding(pair, error, [&] {
         check_size(*result, "result");

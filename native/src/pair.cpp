@@ -160,6 +160,17 @@ void slip_pair::keep_checkpoint() {
     checkpoint_at_ = n == checkpoint_.size() ? position() : 0;
 }
 
+bool slip_pair::restore_checkpoint() {
+    llama_context * ctx = models_.ctx_target.get();
+    if (checkpoint_at_ == 0 ||
+            llama_state_seq_set_data_ext(ctx, checkpoint_.data(), checkpoint_.size(), k_seq, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) == 0 ||
+            !llama_memory_seq_rm(llama_get_memory(ctx), k_seq, checkpoint_at_, -1)) {
+        return false;
+    }
+    held_.resize(checkpoint_at_);
+    return true;
+}
+
 // Takes the pair back to the longest state it can restore that is a prefix of `tokens` and
 // leaves at least one of them to run. Returns that length.
 int32_t slip_pair::rewind_to(const int32_t * tokens, int32_t n_tokens, bool drafting) {
@@ -168,21 +179,12 @@ int32_t slip_pair::rewind_to(const int32_t * tokens, int32_t n_tokens, bool draf
     // The drafter must know all that the target knows, or it would draft from a gap.
     const int32_t usable = drafting ? std::min(common, models_.drafter->position()) : common;
 
-    llama_context * ctx = models_.ctx_target.get();
-    llama_memory_t  mem = llama_get_memory(ctx);
-    int32_t kept = 0;
-    if (usable == position()) {
-        kept = usable;
-    } else if (checkpoint_at_ > 0 && checkpoint_at_ <= usable &&
-            llama_state_seq_set_data_ext(ctx, checkpoint_.data(), checkpoint_.size(), k_seq, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) > 0 &&
-            llama_memory_seq_rm(mem, k_seq, checkpoint_at_, -1)) {
-        kept = checkpoint_at_;
-    }
-    if (kept == 0) {
+    const bool as_it_is = usable == position() && usable > 0;
+    if (!as_it_is && !(checkpoint_at_ <= usable && restore_checkpoint())) {
         reset();
         return 0;
     }
-    held_.resize(kept);
+    const int32_t kept = position();
     // The drafter's window may have moved past what the shorter context needs again.
     if (models_.drafter && !models_.drafter->rewind(kept) && drafting) {
         reset();

@@ -32,6 +32,8 @@ struct slip_pair {
     slip_costs measure_costs();
     void       set_costs(const slip_costs & costs);
 
+    slip_exactness probe_exact();
+
     int32_t position() const { return static_cast<int32_t>(held_.size()); }
     void    reset();
     void    cancel(bool cancelled) { cancelled_ = cancelled; }
@@ -52,6 +54,7 @@ private:
     int32_t rewind_to(const int32_t * tokens, int32_t n_tokens, bool drafting);
     void    prefill(const int32_t * tokens, int32_t n_tokens, bool drafting);
     void    keep_checkpoint();
+    bool    restore_checkpoint(); // false: what is held then is unknown
     void    throw_if_cancelled() const;
     void    set_drafting(bool drafting);
     void    wait();

@@ -14,7 +14,7 @@ from tests.cli.support import Slipstream
 FIELDS = (
     "text reasoning token_ids finish_reason prompt_tokens completion_tokens rounds drafted "
     "accepted accepted_per_round mean_accepted_length tokens_per_s plain_tokens_per_s speedup "
-    "backend device phase_ms syncs_per_round graphs_rebuilt graphs_run_per_round "
+    "exact backend device phase_ms syncs_per_round graphs_rebuilt graphs_run_per_round "
     "bytes_to_host_per_round"
 ).split()
 

@@ -1,0 +1,74 @@
+"""Exact: the probe says that drafted text is plain text bit by bit, keeps it, and is right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import paths
+from app.binding import NativePair
+from app.engine import Backend
+from app.engine.pair import LoadedPair
+from app.errors import ContextFullError
+from app.jobs import JobCancelled
+from app.library import Pair
+
+from .conftest import BACKEND, opened
+
+pytestmark = pytest.mark.skipif(BACKEND is not Backend.CPU, reason="said of the CPU")
+
+
+@pytest.fixture
+def pair(demo_files: Pair) -> Iterator[NativePair]:
+    made = NativePair(demo_files.target, demo_files.draft, n_ctx=256, threads=2)
+    yield made
+    made.close()
+
+
+def test_on_the_cpu_every_width_gives_the_bits_of_one_row(pair: NativePair) -> None:
+    pair.prompt(range(40, 90))
+    found = pair.probe_exact()
+    assert (found.exact, found.width, found.widest) == (True, None, 16)
+    assert pair.position == 0
+
+
+def test_without_a_drafter_too(demo_files: Pair) -> None:
+    pair = NativePair(demo_files.target, None, n_ctx=256, threads=2)
+    found = pair.probe_exact()
+    pair.close()
+    assert (found.exact, found.width, found.widest) == (True, None, 16)
+
+
+def test_a_question_goes_first(pair: NativePair) -> None:
+    pair.cancel(True)
+    with pytest.raises(JobCancelled):
+        pair.probe_exact()
+    pair.cancel(False)
+    assert pair.probe_exact().exact
+
+
+def test_a_context_without_room_is_no_answer(demo_files: Pair) -> None:
+    pair = NativePair(demo_files.target, demo_files.draft, n_ctx=2, threads=2)
+    with pytest.raises(ContextFullError):
+        pair.probe_exact()
+    pair.close()
+
+
+def test_what_was_found_is_kept_for_the_next_load(
+    demo_files: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+
+    def load() -> Iterator[LoadedPair]:
+        return opened(demo_files, Backend.CPU, n_ctx=256)
+
+    for first in load():
+        assert first.model.exact is None
+        first.probe_exact()
+        assert first.model.exact is True
+    assert list(json.loads((tmp_path / "exact.json").read_text()).values()) == [True]
+    for again in load():
+        assert again.model.exact is True
