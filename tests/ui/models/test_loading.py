@@ -49,6 +49,7 @@ def test_percentages_of_a_cancelled_load_are_not_shown(
     loader = Loader(bridge, FakeModels(), bridge)
     loader.load(LoadChoice())
     wait_until(lambda: loader.activity == "Loading the model …")
+    assert bridge._engine.step()  # type: ignore[attr-defined]  # half of it, not yet drained
     loader.load(LoadChoice(n_ctx=512))
     shown: list[str] = []
     loader.changed.connect(lambda: shown.append(loader.activity))
