@@ -1,5 +1,6 @@
 #include "load.h"
 
+#include "cores.h"
 #include "devices.h"
 #include "failure.h"
 #include "gguf_file.h"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 
 namespace {
 
@@ -162,8 +162,7 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
         out.draft = load_model(*draft_file, out.draft_device, { options.progress, options.user, share, 1.0f, false });
     }
 
-    const int32_t cores   = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
-    const int32_t threads = options.n_threads > 0 ? options.n_threads : cores;
+    const int32_t threads = options.n_threads > 0 ? options.n_threads : slip_cpu_cores();
     // The widest pass that is verified: llama.cpp wants room for one token more in a micro-batch.
     const int32_t verify  = std::max(1, std::min({ out.shape.block, options.n_ubatch - 1, options.n_ctx - 1 }));
 
