@@ -1,4 +1,4 @@
-"""The governor by itself, on simulated texts and devices."""
+"""Parts of the library by themselves, on simulated texts and made-up machines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import pytest
 NATIVE = Path(__file__).resolve().parents[2] / "native"
 
 
-def test_it_is_never_far_behind_plain_decoding_nor_the_best_width(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["governor", "cores"])
+def test_by_itself(tmp_path: Path, name: str) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if not compiler:
         pytest.skip("there is no C++ compiler")
-    program = tmp_path / "test-governor"
-    sources = [NATIVE / "tests" / "test-governor.cpp", NATIVE / "src" / "governor.cpp"]
+    program = tmp_path / name
+    sources = [NATIVE / "tests" / f"test-{name}.cpp", NATIVE / "src" / f"{name}.cpp"]
     include = [f"-I{NATIVE / folder}" for folder in ("include", "src")]
     subprocess.run([compiler, "-std=c++17", "-O2", *include, *sources, "-o", program], check=True)
-    done = subprocess.run([program], capture_output=True, text=True)
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run([program], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout
