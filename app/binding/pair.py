@@ -23,7 +23,7 @@ from app.binding.structs import (
     Error,
     Info,
     LoadOptions,
-    Progress,
+    ProgressCallback,
     PromptOptions,
     PromptResult,
     RoundResult,
@@ -62,7 +62,7 @@ class NativePair:
         self._file = target.name
         self.handle = c_void_p()
         self.cancelled = False
-        callback = Progress(
+        callback = ProgressCallback(
             (lambda fraction, _user: int(progress(fraction))) if progress else (lambda *_: 1)
         )
         options = LoadOptions(

@@ -33,7 +33,7 @@ class Device(Structure):
     ]
 
 
-Progress = CFUNCTYPE(c_int32, c_float, c_void_p)
+ProgressCallback = CFUNCTYPE(c_int32, c_float, c_void_p)
 
 
 class LoadOptions(Structure):
@@ -46,7 +46,7 @@ class LoadOptions(Structure):
         ("n_ctx", c_int32),
         ("n_ubatch", c_int32),
         ("n_threads", c_int32),
-        ("progress", Progress),
+        ("progress", ProgressCallback),
         ("user", c_void_p),
     ]
 

@@ -28,13 +28,13 @@ _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
 _SAME_SPEED: Final = 1.5  # factor up to which costs measured earlier still hold
 
-Progress = Callable[[float], bool]  # 0 to 1; False stops
+OnProgress = Callable[[float], bool]  # 0 to 1; False stops
 
 
 class LoadedPair:
     """A loaded pair. Methods raise the errors of `app.errors`, or `JobCancelled`."""
 
-    def __init__(self, params: LoadParams, progress: Progress | None = None) -> None:
+    def __init__(self, params: LoadParams, progress: OnProgress | None = None) -> None:
         self.native, fallback = _load(params, progress)
         try:
             model = _described(self.native, params, fallback)
@@ -171,7 +171,7 @@ def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[Device
     return cpu, reason
 
 
-def _load(params: LoadParams, progress: Progress | None) -> tuple[NativePair, str]:
+def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, str]:
     """The pair on the device that was asked for, or on the CPU with the reason."""
     known = devices()
     device, fallback = choose_device(params.backend, known)

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.conversation import Conversation
-from app.ui.chat.answering import Answering
+from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.view import ChatView
 
 
@@ -42,9 +42,9 @@ class Chats(QStackedWidget):
         if (view := self._views.get(conversation.id)) is not None:
             view.show_path(conversation.path())
 
-    def follow(self, answering: Answering) -> None:
+    def follow(self, live: LiveTurn) -> None:
         """Show the answer while it comes."""
         for view in self._views.values():
-            if (answer := view.answer_of(answering.turn)) is not None:
-                answering.grew.connect(answer.grow)
-                answering.ended.connect(answer.finish)
+            if (answer := view.answer_of(live.turn)) is not None:
+                live.grew.connect(answer.grow)
+                live.ended.connect(answer.finish)

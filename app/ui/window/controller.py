@@ -15,7 +15,7 @@ from app.engine import AskParams, Backend, Sampling, Verify
 from app.errors import SlipstreamError
 from app.loading import LoadChoice
 from app.ui.bridge import EngineBridge
-from app.ui.chat.answering import Answering
+from app.ui.chat.live_turn import LiveTurn
 from app.ui.meters.model import Meters
 from app.ui.models.loading import Loader
 from app.ui.settings.flow import SettingsFlow
@@ -27,7 +27,7 @@ _RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx"})
 class Controller(QObject):
     shown = Signal(object)  # Conversation: another one than before
     turns_changed = Signal(object)  # Conversation
-    began = Signal(object)  # Answering
+    began = Signal(object)  # LiveTurn
     busy_changed = Signal(bool)
     refused = Signal(object)  # SlipstreamError: why nothing was asked
 
@@ -43,7 +43,7 @@ class Controller(QObject):
         self._bridge, self._loader, self._meters, self._flow = bridge, loader, meters, flow
         self.current = Conversation()
         self.conversations = {self.current.id: self.current}
-        self._answering: Answering | None = None
+        self._live: LiveTurn | None = None
         flow.changed.connect(self._settings_changed)
 
     # --- conversations ----------------------------------------------------------
@@ -66,7 +66,7 @@ class Controller(QObject):
 
     @property
     def busy(self) -> bool:
-        return self._answering is not None
+        return self._live is not None
 
     def ask(self, text: str) -> bool:
         """Ask in the shown chat, in place of what is being answered; False if it cannot be."""
@@ -84,24 +84,24 @@ class Controller(QObject):
         return True
 
     def stop(self) -> None:
-        if self._answering is not None:
-            self._answering.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def _answer(self, question: Turn, params: AskParams) -> None:
         self.stop()
         chat = self.current.messages(question)
         turn = self.current.answer(question)
         reply = self._bridge.ask(chat, params)
-        answering = self._answering = Answering(reply, turn, self)
-        answering.ended.connect(lambda: self._ended(answering))
+        live = self._live = LiveTurn(reply, turn, self)
+        live.ended.connect(lambda: self._ended(live))
         self._meters.follow(reply)
         self.turns_changed.emit(self.current)
-        self.began.emit(answering)
+        self.began.emit(live)
         self.busy_changed.emit(True)
 
-    def _ended(self, answering: Answering) -> None:
-        if answering is self._answering:  # else another one has taken its place
-            self._answering = None
+    def _ended(self, live: LiveTurn) -> None:
+        if live is self._live:  # else another one has taken its place
+            self._live = None
             self.busy_changed.emit(False)
 
     def _ask_params(self) -> AskParams | None:

@@ -1,4 +1,4 @@
-"""The making of one answer: what comes of it goes into its turn, and is told on."""
+"""A turn whose answer is coming: what comes of it goes into its turn, and is told on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.errors import SlipstreamError
 from app.ui.bridge import Reply
 
 
-class Answering(QObject):
+class LiveTurn(QObject):
     """It outlives no reply: however the answer ends, `ended` comes once."""
 
     grew = Signal(str, str)  # text and reasoning that are new in the turn
