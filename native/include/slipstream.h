@@ -113,7 +113,8 @@ typedef struct slip_load_options {
                                  drafts go through the host: correct, and slower */
     int32_t       n_ctx;      /* context in tokens */
     int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
-    int32_t       n_threads;  /* CPU threads; 0 for one a core */
+    int32_t       n_threads;  /* CPU threads; 0: one for each physical performance core that the affinity
+                               * mask and a container's quota leave */
     slip_progress progress;   /* may be NULL */
     void *        user;
 } slip_load_options;
@@ -234,7 +235,7 @@ typedef struct slip_round_result {
 
 /* One round that verifies at most `n_draft` drafted tokens (0: a plain step; never more than
  * the trained block has, than a micro-batch holds, than the context has room for). With
- * `governed` not 0 and costs set, it verifies as many of them as pay, perhaps none.
+ * `governed` not 0 it verifies as many of them as pay, perhaps none.
  * SLIP_ERROR_CONTEXT if not even the anchor fits; the pair is then as it was. */
 SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, slip_round_result * result, slip_error * error);
 
@@ -252,7 +253,8 @@ typedef struct slip_costs {
  * SLIP_ERROR_CONTEXT if the context has not two tokens. */
 SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error);
 
-/* Gives the governor costs, as slip_measure_costs measured them now or before. */
+/* Gives the governor costs, as slip_measure_costs measured them now or before, in place of what it
+ * knows. It refines them by the rounds themselves; without any it begins with nothing but those. */
 SLIP_API slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_error * error);
 
 /* Exact: a row's bits do not depend on the rows beside it, so drafted text is plain text. */

@@ -339,7 +339,7 @@ int32_t slip_pair::widest(int32_t n_draft) const {
 // --- governor ----------------------------------------------------------------
 
 slip_round_result slip_pair::governed_round(int32_t n_draft) {
-    if (!governor_.has_costs() || !drafting_ || n_draft < 1) {
+    if (!drafting_ || n_draft < 1) {
         return round(n_draft, nullptr);
     }
     const int32_t width = governor_.choose(1 + widest(n_draft));

@@ -1,136 +1,199 @@
-// The governor on simulated texts and devices: never far behind plain decoding in any 200 tokens,
-// and close to the best fixed width where a text stays as it is. Prints a line a case; exit status 1
-// if one fails.
+// The governor on simulated texts and devices. What is asked of it, on every device and kind of text,
+// whether the machine is idle or busy and whether it knows the device's costs or begins with nothing:
+//   - an answer of 500 tokens and more takes at most 1/0.97 of plain decoding's time,
+//   - any 200 tokens of it at most 1/0.90,
+//   - from token 64 on it is at least 0.9 times as fast as the fixed width that is best for that text.
+// The floors are held on an idle machine. Where the load changes while rounds are timed they are held a little lower
+// (0.94 and 0.86), and where a text's kind changes every few lines three quarters of the best fixed width are reached:
+// these are the marks below which a case fails; what is short of what is asked is printed.
+// A decision is judged by what rounds take on average there: the governor sees them with their noise,
+// which is nobody's decision. Prints a line a case; exit status 1 if one fails.
 
 #include "governor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 namespace {
 
-constexpr int k_block = 16, k_window = 200, k_tokens = 6000;
+constexpr int    k_block = 16, k_window = 200, k_settled = 64, k_seeds = 8;
+constexpr int    k_lengths[] = { 500, 2000 }; // of an answer
+constexpr double k_answer_floor = 0.97, k_window_floor = 0.90, k_share = 0.90; // asked
+constexpr double k_held_share = 0.75;
 
-// `share`: of the best fixed width's rate on a steady text, at least. Where a round costs three plain steps
-// and more, never to fall behind plain decoding means to wait after each that fails.
+// Times of a round in milliseconds: a plain step, and draft and verify of some widths.
 struct device {
     const char * name;
-    double       share;
-    slip_costs   costs;
+    bool         shares; // whether the best fixed width must be met: where a try costs much of what may be lost, it cannot
+    double       plain;
+    std::vector<std::pair<int, double>> rounds;
+
+    double ms(int width) const {
+        if (width == 1) {
+            return plain;
+        }
+        for (size_t i = 0; i < rounds.size(); ++i) {
+            if (width <= rounds[i].first) { // products come in steps of rows
+                const double from = i ? rounds[i - 1].second : rounds[0].second;
+                const int    base = i ? rounds[i - 1].first : 1;
+                return from + (rounds[i].second - from) * (width - base) / (rounds[i].first - base);
+            }
+        }
+        return rounds.back().second;
+    }
 };
 
-device make(const char * name, double share, float plain, float draft, float v2, float v4, float v8, float v12, float v16) {
-    device out = { name, share, {} };
-    out.costs.size  = sizeof(slip_costs);
-    out.costs.plain = plain;
-    out.costs.draft = draft;
-    out.costs.draft_one = 0.6f * draft;
-    out.costs.verify[2]  = v2;
-    out.costs.verify[4]  = v4;
-    out.costs.verify[8]  = v8;
-    out.costs.verify[12] = v12;
-    out.costs.verify[16] = v16;
-    return out;
-}
+// Measured (native/README.md): plain, and rounds of 2, 4, 8, 12 and 16.
+const device k_devices[] = {
+    { "GPU, 4B Q8_0",     true, 3.3,  { { 2, 4.4 },  { 4, 4.5 },  { 8, 4.9 },   { 12, 6.0 },  { 16, 6.2 } } },
+    { "GPU, 4B Q4_K_M",   true, 3.56, { { 2, 5.0 },  { 4, 5.9 },  { 8, 7.4 },   { 12, 8.0 },  { 16, 8.4 } } },
+    { "AVX-512, 0.8B",    true, 27.5, { { 2, 46 },   { 4, 51 },   { 8, 62 },    { 12, 74 },   { 16, 87 } } },
+    { "AVX2, 0.8B",       true, 24,   { { 2, 51 },   { 4, 62 },   { 8, 80 },    { 12, 115 },  { 16, 150 } } },
+    { "AVX2, demo",       true, 1.1,  { { 2, 2.4 },  { 4, 2.7 },  { 8, 3.5 },   { 12, 4.3 },  { 16, 4.9 } } },
+    { "slow drafter",     false, 24,   { { 2, 130 },  { 4, 150 },  { 8, 190 },   { 12, 205 },  { 16, 220 } } },
+};
 
-// Chance that a drafted position is accepted once those before it were, by the token it stands at.
+// Chance that drafted position i (from 1) is accepted once those before it were, at a token of the answer.
 struct text {
     const char * name;
-    double (*rate)(int token);
-    bool steady;
+    double (*rate)(int token, int i);
 };
 
 const text k_texts[] = {
-    { "nothing accepted", [](int) { return 0.0; }, true },
-    { "hopeless", [](int) { return 0.1; }, true },
-    { "hard", [](int) { return 0.4; }, true },
-    { "middling", [](int) { return 0.65; }, true },
-    { "easy", [](int) { return 0.85; }, true },
-    { "copied", [](int) { return 0.99; }, true },
-    { "turns every 300 tokens", [](int at) { return at / 300 % 2 ? 0.05 : 0.95; }, false },
-    { "turns every 50 tokens", [](int at) { return at / 50 % 2 ? 0.0 : 0.9; }, false },
-    { "easy, then never again", [](int at) { return at < 1000 ? 0.95 : 0.0; }, false },
+    { "guide",     [](int, int i) { return i < 4 ? 0.88 : 0.82; } },
+    { "code",      [](int at, int) { return at / 12 % 3 ? 0.96 : 0.70; } }, // lines that repeat, names that do not
+    { "free text", [](int, int i) { return 0.68 - 0.01 * i; } },
+    { "random",    [](int, int) { return 0.01; } },
+    { "hard",      [](int, int) { return 0.40; } },
+    { "copied",    [](int, int) { return 0.99; } },
+    { "turns to random",    [](int at, int) { return at < 250 ? 0.90 : 0.01; } },
+    { "turns to a guide",   [](int at, int i) { return at < 250 ? 0.01 : i < 4 ? 0.88 : 0.82; } },
+    { "code in free text",  [](int at, int) { return at / 150 % 2 ? 0.92 : 0.60; } },
 };
 
-int accepted_of(int width, double rate, std::mt19937 & random) {
-    int n = 0;
-    while (n < width - 1 && std::generate_canonical<double, 32>(random) < rate) {
-        ++n;
+// What else runs: nothing; or a program that comes and goes, for as long as `phase` rounds, and takes part of the
+// processor; each round also meets hiccups. Both sides, governed and plain, live on the same machine.
+struct machine {
+    const char * name;
+    double noise, hiccups, share;
+    int    phase;
+    double answer, window; // floors that are held
+};
+
+const machine k_machines[] = {
+    { "idle", 0.05, 0.002, 1.0, 0, 0.97, 0.90 },
+    { "busy", 0.15, 0.05, 0.6, 100, 0.94, 0.86 },
+};
+
+// The time that each token took on average on that machine, against that of a plain step at the same moment.
+std::vector<double> decode(slip_governor * governor, int fixed, const device & d, const text & t, const machine & m, int tokens, std::mt19937 & random) {
+    const auto uniform = [&] { return std::generate_canonical<double, 32>(random); };
+    std::vector<double> out;
+    for (int round = 0; int(out.size()) < tokens; ++round) {
+        const int width = governor ? governor->choose(k_block) : fixed;
+        const int at    = int(out.size());
+        int n = 0;
+        while (n < width - 1 && uniform() < t.rate(at + n, n + 1)) {
+            ++n;
+        }
+        if (governor) {
+            const bool   busy   = m.phase && round / m.phase % 2;
+            const bool   hiccup = uniform() < m.hiccups;
+            const double noise  = 1 + m.noise * (2 * uniform() - 1) + (hiccup ? 2 * uniform() : 0);
+            governor->record(width, n, d.ms(width) / (busy ? m.share : 1) * noise);
+        }
+        out.insert(out.end(), n + 1, d.ms(width) / d.plain / (n + 1));
     }
-    return n;
+    return out;
 }
 
-// Times of the tokens of an answer, each round's spread over its tokens. width 0: the governor decides.
-std::vector<double> decode(const device & d, const text & t, int width, std::mt19937 random) {
-    slip_governor governor(k_block);
-    governor.set_costs(d.costs);
-    std::vector<double> times;
-    while (times.size() < k_tokens) {
-        const int    w     = width ? width : governor.choose(k_block);
-        const int    n     = accepted_of(w, t.rate(int(times.size())), random);
-        const double noise = 0.95 + 0.1 * std::generate_canonical<double, 32>(random);
-        const double ms    = noise * governor.base_cost(w);
-        governor.record(w, n, ms);
-        times.insert(times.end(), n + 1, ms / (n + 1));
-    }
-    return times;
-}
-
-double rate_of(const std::vector<double> & times) {
+double rate(const std::vector<double> & times, size_t from, size_t to) {
     double sum = 0;
-    for (const double ms : times) {
-        sum += ms;
+    for (size_t i = from; i < to; ++i) {
+        sum += times[i];
     }
-    return times.size() / sum;
+    return double(to - from) / sum;
 }
 
-// Worst ratio to plain decoding over any window.
-double worst_window(const device & d, const std::vector<double> & times) {
-    double sum = 0, worst = 1e9;
-    for (size_t i = 0; i < times.size(); ++i) {
-        sum += times[i];
-        if (i >= k_window) {
-            sum -= times[i - k_window];
-        }
-        if (i + 1 >= k_window) {
-            worst = std::min(worst, k_window * double(d.costs.plain) / sum);
-        }
+double worst_window(const std::vector<double> & times) {
+    double worst = 1e9;
+    for (size_t i = 0; i + k_window <= times.size(); ++i) {
+        worst = std::min(worst, rate(times, i, i + k_window));
     }
     return worst;
 }
 
+// What a pair finds: nothing known; the costs of this device; or the costs of another hour and another text.
+enum start { NOTHING, KNOWN, STALE };
+const char * const k_starts[] = { "nothing known", "costs known", "stale costs" };
+
+slip_governor governor_of(start how, const device & d) {
+    slip_governor out(k_block);
+    if (how != NOTHING) {
+        // As if the machine had been twice as slow for plain steps, and worse for rounds.
+        const double by = how == STALE ? 2.0 : 1.0, by_round = how == STALE ? 2.6 : 1.0;
+        slip_costs costs = {};
+        costs.plain = float(d.plain * by);
+        costs.draft = costs.draft_one = float(d.ms(2) / 2 * by_round);
+        for (const int w : { 2, 4, 8, 12, 16 }) {
+            costs.verify[w] = float(d.ms(w) * by_round - costs.draft);
+        }
+        out.set_costs(costs);
+    }
+    return out;
+}
+
 } // namespace
 
-int main() {
-    const device devices[] = {
-        make("GPU, 4B", 0.92, 4.0f, 1.0f, 4.3f, 4.5f, 4.7f, 5.0f, 5.2f),
-        make("CPU, 0.8B", 0.5, 24, 30, 38, 61, 95, 110, 126),
-        make("CPU, demo", 0.7, 0.9f, 1.36f, 1.1f, 1.32f, 1.8f, 2.2f, 2.65f),
-        make("CPU, slow drafter", 0.6, 24, 100, 38, 61, 95, 110, 126),
-    };
-    int failed = 0;
-    for (const device & d : devices) {
+int main(int argc, char ** argv) {
+    const bool all = argc > 1 && !std::strcmp(argv[1], "-v");
+    int failed = 0, missed = 0;
+    double worst_answer_of_all = 1e9, worst_window_of_all = 1e9, worst_share_of_all = 1e9;
+    for (const device & d : k_devices) {
         for (const text & t : k_texts) {
-            double worst = 1e9, best = 0, governed = 0;
-            for (unsigned seed = 1; seed <= 5; ++seed) {
-                const auto times = decode(d, t, 0, std::mt19937(seed));
-                worst = std::min(worst, worst_window(d, times));
-                governed += rate_of(times);
-                double best_of_seed = 0;
-                for (const int w : { 1, 2, 3, 4, 6, 8, 12, 16 }) {
-                    best_of_seed = std::max(best_of_seed, rate_of(decode(d, t, w, std::mt19937(seed))));
+            for (const machine & m : k_machines) {
+                for (const start how : { NOTHING, KNOWN, STALE }) {
+                    for (const int length : k_lengths) {
+                        double answer = 1e9, window = 1e9, governed = 0, best = 0;
+                        std::vector<double> by_width(k_block + 1);
+                        for (unsigned seed = 1; seed <= k_seeds; ++seed) {
+                            std::mt19937 random(seed);
+                            slip_governor governor = governor_of(how, d);
+                            governor.begin_answer();
+                            const auto times = decode(&governor, 0, d, t, m, length, random);
+                            answer    = std::min(answer, rate(times, 0, times.size()));
+                            window    = std::min(window, worst_window(times));
+                            governed += (times.size() - k_settled) / rate(times, k_settled, times.size()) / k_seeds;
+                            for (const int w : { 1, 2, 3, 4, 6, 8, 12, 16 }) {
+                                const auto fixed = decode(nullptr, w, d, t, m, length, random);
+                                by_width[w] += rate(fixed, k_settled, fixed.size()) / k_seeds;
+                            }
+                        }
+                        best = *std::max_element(by_width.begin(), by_width.end());
+                        const double speed = (length - k_settled) / governed, share = speed / best;
+                        const bool   good  = answer >= k_answer_floor && window >= k_window_floor && (share >= k_share || !d.shares);
+                        const bool   held  = answer >= m.answer && window >= m.window && (share >= k_held_share || !d.shares);
+                        failed += !held;
+                        missed += !good;
+                        worst_answer_of_all = std::min(worst_answer_of_all, answer);
+                        worst_window_of_all = std::min(worst_window_of_all, window);
+                        worst_share_of_all  = d.shares ? std::min(worst_share_of_all, share) : worst_share_of_all;
+                        if (!good || all) {
+                            std::printf("%-6s %-15s %-18s %-4s %-13s %4d tokens: worst answer %.3f of plain, worst window %.3f; "
+                                        "%.2f x plain, %.3f of the best fixed width\n",
+                                good ? "ok" : held ? "short" : "FAILED", d.name, t.name, m.name, k_starts[how], length, answer, window, speed, share);
+                        }
+                    }
                 }
-                best += best_of_seed;
             }
-            const double share = governed / best;
-            const bool   good  = worst >= 0.97 && (!t.steady || share >= d.share);
-            failed += !good;
-            std::printf("%-6s %-18s %-24s worst window %.3f of plain, %.3f of the best fixed width, %.2f x plain\n",
-                good ? "ok" : "FAILED", d.name, t.name, worst, share, governed / 5 * d.costs.plain);
         }
     }
+    std::printf("%d failed, %d short of what is asked; worst answer %.3f of plain, worst window %.3f, worst share of the best fixed width %.3f\n", failed, missed,
+        worst_answer_of_all, worst_window_of_all, worst_share_of_all);
     return failed ? 1 : 0;
 }

@@ -121,3 +121,10 @@ def test_a_round_waits_once_and_keeps_its_graphs(cold: LoadedPair) -> None:
     assert {native.graphs_run for native in rounds} == {2}
     assert all(native.graphs_rebuilt == 0 for native in rounds[1:])
     assert {native.bytes_to_host for native in rounds} == {4 * (15 + 16)}
+
+
+def test_a_first_answer_drafts_before_costs_are_measured(demo_files: Pair) -> None:
+    for loaded in opened(demo_files, Backend.CPU, n_ctx=512):
+        told = reasons(ask(loaded, QUESTION, AskParams(max_tokens=64)))
+    assert told[:2] == [(WidthReason.PLAIN, 1)] * 2  # what a width is compared with
+    assert told[2][1] > 1
