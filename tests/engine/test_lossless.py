@@ -30,7 +30,7 @@ def test_drafting_changes_no_text(cold: LoadedPair, heldout: dict[str, Any]) -> 
     assert len(prompts) == GUIDE + FREE
     explained = 0
     for question in prompts:
-        tokens = cold.prompt_tokens(chat(question), think=False)
+        tokens = cold.prompt(chat(question), think=False).tokens
         plain, drafted = (answer(cold, tokens, width) for width in (0, WIDTH))
         if plain != drafted:
             first = next(i for i in range(TOKENS) if plain[i] != drafted[i])
