@@ -26,6 +26,7 @@ DOCUMENTS = int(os.environ.get("SLIPSTREAM_DOCUMENTS", "500"))
 long = pytest.mark.timeout(600 + DOCUMENTS)
 many = settings(
     max_examples=DOCUMENTS,
+    derandomize=DOCUMENTS <= 500,  # by chance where somebody looks for more: `dev.py splits`
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
@@ -74,6 +75,8 @@ def test_blocks_are_those_of_commonmark(text: str) -> None:
     # markdown-it takes an item for the head of a table where a paragraph stands before it.
     lines = visible(text.replace("\r\n", "\n"))
     assume(not re.search(r"^.*(?:[-*+]|\d[.)])[ \t].*\|.*\n[ \t>]*[|:-]", lines, re.M))
+    # Nor does it mind four spaces before a quote's sign in a quote, which make it text.
+    assume(not re.search(r"^[ \t>]*(?: {4}|\t)[ \t]*>", lines, re.M))
     assert told([text]) == expected(text)
 
 
