@@ -69,12 +69,12 @@ def test_every_split_renders_as_the_whole(pages: Pages, data: st.DataObject) -> 
 
 
 @long
-@many
+@settings(many, max_examples=DOCUMENTS // 5)
 @given(grammar.documents().map(lambda text: text.replace("$", "S").replace("[", "(")))
 def test_blocks_are_those_of_commonmark(text: str) -> None:
-    # markdown-it takes an item for the head of a table where a paragraph stands before it.
+    # markdown-it takes an item or a quote for the head of a table.
     lines = visible(text.replace("\r\n", "\n"))
-    assume(not re.search(r"^.*(?:[-*+]|\d[.)])[ \t].*\|.*\n[ \t>]*[|:-]", lines, re.M))
+    assume(not re.search(r"^.*(?:>|(?:[-*+]|\d[.)])[ \t]).*\|.*\n[ \t>]*[|:-]", lines, re.M))
     # Nor does it mind four spaces before a quote's sign in a quote, which make it text.
     assume(not re.search(r"^[ \t>]*(?: {4}|\t)[ \t]*>", lines, re.M))
     assert told([text]) == expected(text)
