@@ -476,11 +476,18 @@ def main() -> int:
         "differs; minutes; --dflash: with the drafter; others go to pytest",
     )
 
+    add(
+        "exact",
+        "drafted answers of the demo pair against plain ones, token by token, in one type of "
+        "weights after the other; --backend gpu, --types q8_0,q4_k_m, --prompts 12, --tokens 200, "
+        "--threads 1, --pairs DIR; minutes",
+    )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
-    # What follows these four is not ours to read, `dev.py run --help` excepted.
+    # What follows these five is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
-    ours = 1 if argv[:1] and argv[0] in ("run", "test", "bench", "server-tests") else len(argv)
+    others = ("run", "test", "bench", "server-tests", "exact")
+    ours = 1 if argv[:1] and argv[0] in others else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
         ours += 1
     rest = argv[ours:]
@@ -517,6 +524,9 @@ def main() -> int:
                 return lock()
             case "server-tests":
                 return server_tests(rest)
+            case "exact":
+                setup(extras=False)
+                return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
             case "splits":
                 setup(extras=True)
                 env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}

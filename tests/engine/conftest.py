@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
-from app.binding import library_path
-from app.conversation import ChatMessage, Role
+from app.conversation import ChatMessage
 from app.engine import Answer, AskParams, Backend, Decoded, Finished, LoadParams
 from app.engine.pair import LoadedPair
 from app.library import Library, Pair
+
+from .exact_answers import DEMO, load_named_backend
+from .exact_answers import chat as chat
 
 # Where the pair runs. A software renderer has a fortieth of the CPU's speed: the longest tests do
 # less on "gpu", unless they are asked for whole.
@@ -23,7 +23,6 @@ BACKEND = Backend(os.environ.get("SLIPSTREAM_TEST_BACKEND", Backend.CPU))
 WHOLE = BACKEND is Backend.CPU or bool(os.environ.get("SLIPSTREAM_TEST_WHOLE"))
 # Needs a second device; tests/native/test_vulkan.py asks for it.
 collect_ignore = ["test_two_devices.py"] if BACKEND is Backend.CPU else []
-DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
 
 
 @dataclass(slots=True)
@@ -52,12 +51,6 @@ def ask(loaded: LoadedPair, chat: tuple[ChatMessage, ...], params: AskParams) ->
     raise AssertionError("no Finished")
 
 
-def chat(*turns: str) -> tuple[ChatMessage, ...]:
-    """A conversation of alternating user and assistant turns."""
-    roles = (Role.USER, Role.ASSISTANT)
-    return tuple(ChatMessage(roles[i % 2], turn) for i, turn in enumerate(turns))
-
-
 @pytest.fixture(scope="session")
 def demo_files() -> Pair:
     return Library.of_user().open("demo")
@@ -65,11 +58,7 @@ def demo_files() -> Pair:
 
 @pytest.fixture(scope="session")
 def _named_backend() -> None:
-    """What llama.cpp's programs do by themselves: load the backend that GGML_BACKEND_PATH names."""
-    if named := os.environ.get("GGML_BACKEND_PATH"):
-        ggml = ctypes.CDLL(str(library_path().with_name("libggml.so")))
-        ggml.ggml_backend_load.restype = ctypes.c_void_p
-        assert ggml.ggml_backend_load(named.encode()), f"`{named}` does not load"
+    load_named_backend()
 
 
 def opened(files: Pair, backend: Backend, n_ctx: int) -> Iterator[LoadedPair]:
