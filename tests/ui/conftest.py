@@ -67,6 +67,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
             engine or BatchEngine(), models or FakeModels(), chosen, save, look, problems=problems
         )
         windows.append(window)
+        window.resize(1280, 800)
         window.show()
         wait_until(lambda: _activated(window))
         if wait:

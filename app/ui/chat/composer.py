@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QPlainTextEdit,
     QSizePolicy,
+    QTextEdit,
     QVBoxLayout,
     QWidget,
 )
@@ -27,7 +27,8 @@ LONG_PASTE: Final = 8_000
 """Characters from which on a pasted text is kept beside the field, which stays quick."""
 
 
-class Field(QPlainTextEdit):
+class Field(QTextEdit):
+    # No QPlainTextEdit: that one begins every paragraph at the left, whatever its language.
     send_wanted = Signal()
     long_pasted = Signal(str)
     focused = Signal(bool)
@@ -35,6 +36,8 @@ class Field(QPlainTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.send_with = "enter"
+        self.composing = False
+        """Whether an input method has text that is not chosen yet: then Enter chooses."""
         self.setFont(theme.font(Size.BODY))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -43,11 +46,14 @@ class Field(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(2)
+        self.setAcceptRichText(False)
         self.textChanged.connect(self._grow)
         self._grow()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and self.composing:
+            return
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         control = modifiers == Qt.KeyboardModifier.ControlModifier
         plain = modifiers == Qt.KeyboardModifier.NoModifier and self.send_with == "enter"
@@ -55,6 +61,10 @@ class Field(QPlainTextEdit):
             self.send_wanted.emit()
             return
         super().keyPressEvent(event)
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        self.composing = bool(event.preeditString())
+        super().inputMethodEvent(event)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         if len(text := source.text()) > LONG_PASTE:
@@ -75,14 +85,14 @@ class Field(QPlainTextEdit):
         self.focused.emit(False)
 
     def _grow(self) -> None:
-        # The size of a QPlainTextDocumentLayout counts lines, not pixels.
-        lines = max(1, min(MOST_LINES, round(self.document().size().height())))
+        line = self.fontMetrics().lineSpacing()
+        lines = max(1, min(MOST_LINES, round((self.document().size().height() - 4) / line)))
         fits = lines < MOST_LINES
         policy = Qt.ScrollBarPolicy
         self.setVerticalScrollBarPolicy(
             policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded
         )
-        self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 8)
+        self.setFixedHeight(lines * line + 8)
 
 
 class Composer(QFrame):

@@ -35,6 +35,7 @@ class Welcome(QWidget):
         super().__init__(parent)
         title = QLabel("What would you like to know?")
         title.setFont(theme.font(Size.FIGURE, QFont.Weight.DemiBold))
+        title.setWordWrap(True)
         about = QLabel(
             "Everything runs on this machine. A small drafter proposes a block of tokens, the "
             "model checks the block in one pass, and the meters show it happening."
@@ -77,6 +78,7 @@ class ChatView(QScrollArea):
         super().__init__(parent)
         self.setAccessibleName("Conversation")
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Page Up and Down scroll it from anywhere
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._follow = True

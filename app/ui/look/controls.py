@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QToolButton,
+    QWidget,
+)
+
+_ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+def press_focused(event: QKeyEvent) -> bool:
+    """Enter presses the button that has the focus, as Space does; whether it did.
+
+    For windows and popups: Qt has that for dialogs only.
+    """
+    focused = QApplication.focusWidget()
+    if event.key() not in _ENTER or not isinstance(focused, QAbstractButton):
+        return False
+    focused.animateClick()
+    return True
+
+
+def is_text(event: QKeyEvent) -> bool:
+    """Whether a key writes something, and is no shortcut. Space presses what has the focus."""
+    # Where AltGr writes, it is told as Ctrl and Alt together on some systems.
+    modifiers = event.modifiers()
+    control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
+    alt = bool(modifiers & Qt.KeyboardModifier.AltModifier)
+    meta = bool(modifiers & Qt.KeyboardModifier.MetaModifier)
+    return event.text().isprintable() and event.text() != "" and control == alt and not meta
 
 
 class Segments(QFrame):
@@ -24,6 +59,7 @@ class Segments(QFrame):
         for key, label in choices.items():
             button = QToolButton()
             button.setCheckable(True)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setCursor(Qt.CursorShape.PointingHandCursor)
             button.clicked.connect(lambda _=False, k=key: self.chosen.emit(k))
             self._group.addButton(button)

@@ -61,6 +61,8 @@ class IconButton(QToolButton):
         if text:
             self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
+        # A click leaves the focus where a person goes on typing.
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.set_label(label)
         self._paint_icon()
 

@@ -75,8 +75,9 @@ QToolButton[kind="toggle"]:checked { color: $text; background: $hover; }
 QFrame[kind="segments"] { background: $hover; border: none; border-radius: 8px; }
 QFrame[kind="segments"] QToolButton { color: $muted; padding: 4px 10px; margin: 2px; }
 QFrame[kind="segments"] QToolButton:hover { color: $text; background: transparent; }
-QFrame[kind="segments"] QToolButton:checked { background: $raised; color: $text; }
-QFrame[kind="segments"] QToolButton:disabled { color: $line_strong; }
+QFrame[kind="segments"] QToolButton:checked { background: $chosen; color: $text; }
+QFrame[kind="segments"] QToolButton:disabled { color: $muted; text-decoration: line-through; }
+QFrame[kind="segments"] QToolButton:focus { border-color: $muted; }
 
 QLineEdit {
   background: $raised; color: $text; border: 1px solid $line_strong; border-radius: 6px;
@@ -85,7 +86,8 @@ QLineEdit {
 QLineEdit:focus { border-color: $muted; }
 QLineEdit[invalid="true"] { border-color: $danger; }
 
-QListWidget { background: transparent; border: none; color: $text; }
+QListWidget { background: transparent; border: 1px solid transparent; color: $text; }
+QListWidget:focus { border: 1px solid $muted; border-radius: 6px; }
 QListWidget::item {
   padding: 7px 10px; border-radius: 6px; margin: 1px 8px; color: $text;
   border-left: 3px solid transparent;
@@ -119,5 +121,7 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 def sheet(palette: Palette) -> str:
     # A bubble must differ from the page: lighter than it in the dark, darker by day.
     bubble = palette.raised if palette.name == "dark" else palette.code
+    # So must the chosen segment from its track: lighter than it in both.
+    chosen = palette.line_strong if palette.name == "dark" else palette.raised
     values = {name: getattr(palette, name) for name in palette.__slots__}
-    return _SHEET.substitute(values, bubble=bubble)
+    return _SHEET.substitute(values, bubble=bubble, chosen=chosen)

@@ -22,6 +22,7 @@ class MeterPanel(QScrollArea):
         super().__init__(parent)
         self.setAccessibleName("Meters")
         self.setFixedWidth(WIDTH)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont, QKeyEvent
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -26,11 +23,9 @@ from app.errors import OptionError
 from app.settings import RANGES
 from app.ui.look import theme
 from app.ui.look.controls import Segments
-from app.ui.look.icons import IconButton
-from app.ui.look.theme import Size, Space
+from app.ui.look.sheet import Sheet, note, section
+from app.ui.look.theme import Size
 from app.ui.settings.flow import SettingsFlow
-
-WIDTH: Final = 400
 
 _VERIFY: Final = {
     "greedy": "Greedy",
@@ -122,17 +117,12 @@ class NumberRow(QWidget):
             widget.style().polish(widget)
 
 
-class SettingsSheet(QFrame):
-    closed = Signal()
-
+class SettingsSheet(Sheet):
     def __init__(self, flow: SettingsFlow, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "sheet")
-        self.setAccessibleName("Settings")
-        self.setFixedWidth(WIDTH)
+        super().__init__("Settings", parent)
 
         self.verify = Segments("Verify", _VERIFY)
-        self._about_verify = _note("")
+        self._about_verify = note("")
         self.drafter = Segments("Drafter runs on", _DRAFTER)
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
@@ -150,56 +140,30 @@ class SettingsSheet(QFrame):
                 ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, ""),
             )
         }
-        close = IconButton("close", "Close the settings (Esc)")
-        close.clicked.connect(self.closed)
-
-        page = QWidget()
-        page.setProperty("kind", "panel")
-        form = QVBoxLayout(page)
-        form.setContentsMargins(Space.XL, 0, Space.XL, Space.XL)
-        form.setSpacing(Space.M)
-        form.addWidget(_section("Answers"))
+        form = self.form
+        form.addWidget(section("Answers"))
         form.addWidget(QLabel("Verify"))
         form.addWidget(self.verify, 0, Qt.AlignmentFlag.AlignLeft)
         form.addWidget(self._about_verify)
         for key in ("temperature", "top_k", "top_p", "min_p", "seed"):
             form.addWidget(self.numbers[key])
         form.addWidget(_choice("Think first", self.think))
-        form.addWidget(_section("Engine"))
+        form.addWidget(section("Engine"))
         form.addWidget(QLabel("Drafter runs on"))
         form.addWidget(self.drafter, 0, Qt.AlignmentFlag.AlignLeft)
         for key in ("block", "max_tokens", "n_ctx"):
             form.addWidget(self.numbers[key])
-        form.addWidget(_section("Window"))
+        form.addWidget(section("Window"))
         form.addWidget(_choice("Theme", self.theme))
         form.addWidget(_choice("Send with", self.send))
-        form.addWidget(_section("About"))
+        form.addWidget(section("About"))
         form.addWidget(
-            _note(
+            note(
                 "Slipstream answers with Qwen3.5 models on this machine and drafts with DFlash. "
                 "Nothing leaves it. Typefaces: Inter and JetBrains Mono, SIL Open Font License."
             )
         )
         form.addStretch(1)
-        area = QScrollArea()
-        area.setAccessibleName("Settings")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(page)
-        head = QHBoxLayout()
-        head.setContentsMargins(Space.XL, Space.M, Space.M, Space.S)
-        title = QLabel("Settings")
-        title.setFont(theme.font(Size.HEADINGS[2], QFont.Weight.DemiBold))
-        head.addWidget(title)
-        head.addStretch(1)
-        head.addWidget(close)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addWidget(area, 1)
-
         self.verify.chosen.connect(lambda key: flow.change(verify=key))
         self.drafter.chosen.connect(lambda key: flow.change(draft_backend=key))
         self.theme.chosen.connect(lambda key: flow.change(theme=key))
@@ -211,30 +175,9 @@ class SettingsSheet(QFrame):
         flow.follow("send_with", self.send.choose)
         flow.follow("think", lambda think: self.think.choose("on" if think else "off"))
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.closed.emit()
-        else:
-            super().keyPressEvent(event)
-
     def _show_verify(self, way: str) -> None:
         self.verify.choose(way)
         self._about_verify.setText(_ABOUT_VERIFY[way])
-
-
-def _section(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
-    result.setContentsMargins(0, Space.M, 0, 0)
-    return result
-
-
-def _note(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setProperty("kind", "caption")
-    result.setFont(theme.font(Size.SMALL))
-    result.setWordWrap(True)
-    return result
 
 
 def _choice(label: str, control: Segments) -> QWidget:

@@ -8,6 +8,8 @@ from typing import Final
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.ui.window.help import Topic
+
 Keys = QKeySequence | QKeySequence.StandardKey | str
 
 _STANDARD: Final = QKeySequence.StandardKey
@@ -18,7 +20,7 @@ class Actions:
 
     def __init__(self, window: QWidget) -> None:
         self._window = window
-        self.menu = QMenu(window)
+        self.menu = self._into = QMenu(window)
         self.menu.setAccessibleName("Menu")
         self.new_chat = self._add("New chat", _STANDARD.New)
         self.stop = self._add("Stop the answer", _STANDARD.Cancel)
@@ -32,6 +34,10 @@ class Actions:
         self.menu.addSeparator()
         # StandardKey.Preferences is empty on Windows and on most Linux desktops.
         self.settings = self._add("Settings", "Ctrl+,")
+        self._into = self.menu.addMenu("Help")
+        keys: dict[Topic, tuple[Keys, ...]] = {Topic.KEYS: (_STANDARD.HelpContents, "F1")}
+        self.help = {topic: self._add(topic.value, *keys.get(topic, ())) for topic in Topic}
+        self._into = self.menu
         self.menu.addSeparator()
         self.quit = self._add("Quit", _STANDARD.Quit, "Ctrl+Q")
 
@@ -41,8 +47,9 @@ class Actions:
     def _add(self, text: str, *keys: Keys, checkable: bool = False) -> QAction:
         action = QAction(text, self._window)
         # Twice the same key would be ambiguous, and Qt would do nothing.
-        action.setShortcuts(list(dict.fromkeys(QKeySequence(key) for key in keys)))
+        listed = dict.fromkeys(QKeySequence(key) for key in keys)
+        action.setShortcuts([key for key in listed if not key.isEmpty()])
         action.setCheckable(checkable)
         self._window.addAction(action)
-        self.menu.addAction(action)
+        self._into.addAction(action)
         return action

@@ -1,12 +1,13 @@
-"""The header: menu, new chat, model, what DFlash does, device, settings."""
+"""The header: chats, new chat, model, what DFlash does, device, settings, menu."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 
 from app.engine import DeviceInfo, LoadedModel, preferred_gpu
 from app.ui.look import theme
@@ -16,13 +17,21 @@ from app.ui.look.theme import Size, Space
 from app.ui.models.picker import ModelPicker
 from app.ui.window.state import Level, State
 
+MOST: Final = 16_777_215  # Qt's own "no limit"
+ROOM_FOR_WORDS: Final = 940
+ROOM_FOR_DEVICES: Final = 640
+"""Widths in px from which on there is room for words, and for the switch between devices."""
 
-class StateChip(QWidget):
-    """A sign and words: filled dot, ring, or warning sign."""
+
+class StateChip(QAbstractButton):
+    """A sign and words: filled dot, ring, or warning sign. A click leads to the meters."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state = State(Level.OFF, "", "")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setProperty("opens_sheet", True)
         self.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
@@ -61,6 +70,10 @@ class StateChip(QWidget):
         )
         place = QRectF(20, 0, self.width() - 20, self.height())
         painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, text)
+        if self.hasFocus():
+            painter.setPen(QColor(colours.muted))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
 
 
 class Header(QWidget):
@@ -72,7 +85,7 @@ class Header(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(52)
         self._gpu, self._narrow = "", False
-        self.menu = IconButton("menu", "Menu")
+        self.chats = IconButton("menu", "Show or hide the chats (Ctrl+B)")
         self.new_chat = IconButton("plus", "New chat (Ctrl+N)", text="New chat", role="text")
         self.picker = ModelPicker()
         self.chip = StateChip()
@@ -81,25 +94,31 @@ class Header(QWidget):
         self.device.set_available("gpu", "Looking for devices …")
         self.meters = IconButton("meters", "Show or hide the meters (Ctrl+M)")
         self.settings = IconButton("sliders", "Settings (Ctrl+,)")
+        self.more = IconButton("more", "Menu")
+        for button in (self.settings, self.meters, self.chats):
+            button.setProperty("opens_sheet", True)
         row = QHBoxLayout(self)
         row.setContentsMargins(Space.S, 0, Space.S, 0)
         row.setSpacing(Space.S)
-        row.addWidget(self.menu)
+        row.addWidget(self.chats)
         row.addWidget(self.new_chat)
-        row.addSpacing(Space.S)
         row.addWidget(self.picker)
         row.addStretch(1)
         row.addWidget(self.chip)
-        row.addSpacing(Space.S)
         row.addWidget(self.device, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.meters)
         row.addWidget(self.settings)
+        row.addWidget(self.more)
 
-    def set_narrow(self, narrow: bool) -> None:
-        """Leave out words where there is no room for them."""
+    def set_width(self, width: int) -> None:
+        """Leave out what there is no room for: words first, then what the menu has too."""
+        narrow = width < ROOM_FOR_WORDS
+        for part in (self.device, self.meters):
+            part.setVisible(width >= ROOM_FOR_DEVICES)
         self._narrow = narrow
         self._name_gpu()
         self.picker.set_short(narrow)
+        self.picker.setMaximumWidth(MOST if width >= ROOM_FOR_DEVICES else max(64, width - 230))
         self.new_chat.setToolButtonStyle(
             Qt.ToolButtonStyle.ToolButtonIconOnly
             if narrow

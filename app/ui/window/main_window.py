@@ -7,19 +7,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QSettings, Qt
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QVBoxLayout,
+    QWidget,
+)
 
-from app.engine import EngineDoor, LoadedModel
+from app.engine import DeviceInfo, EngineDoor, LoadedModel
 from app.errors import SlipstreamError
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
 from app.ui.chat.composer import Composer
 from app.ui.look import theme, words
+from app.ui.look.controls import is_text, press_focused
+from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import COLUMN, Size, Space, Theme
 from app.ui.meters.model import Meters
@@ -33,14 +43,18 @@ from app.ui.window import geometry
 from app.ui.window.actions import Actions
 from app.ui.window.controller import Controller
 from app.ui.window.header import Header
+from app.ui.window.help import HelpSheet, Topic
 from app.ui.window.sidebar import Sidebar
+from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
 
 _log = logging.getLogger(__name__)
 
-ROOM_FOR_METERS: Final = 940
-ROOM_FOR_CHATS: Final = 1180
-"""Widths in px from which on the side panels are shown, where they are wanted."""
+LEAST: Final = (360, 320)
+"""Width and height in px: a phone's width, and a small screen's height at 200 per cent."""
+
+
+_PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 class MainWindow(QMainWindow):
@@ -57,7 +71,7 @@ class MainWindow(QMainWindow):
         """`remembered` holds place and size; `problems` were found on the way here."""
         super().__init__()
         self.setWindowTitle("Slipstream")
-        self.setMinimumSize(560, 420)
+        self.setMinimumSize(*LEAST)
         self._look, self._remembered = look, remembered
 
         self.bridge = EngineBridge(engine, self)
@@ -76,7 +90,10 @@ class MainWindow(QMainWindow):
         self.actions_ = Actions(self)
         self._lay_out()
         self.sheet = SettingsSheet(self.flow, self.page)
-        self.sheet.hide()
+        self.help = HelpSheet(self.page)
+        for sheet in (self.sheet, self.help):
+            sheet.hide()
+        self.help.actions_ = self.actions()
         self._wire()
         self._follow_settings()
 
@@ -86,15 +103,14 @@ class MainWindow(QMainWindow):
         self._find_devices()
         for problem in problems:
             self.notices.add(problem)
-        self.resize(1280, 800)
-        if remembered is not None:
-            geometry.restore(self, remembered)
+        geometry.place(self, remembered)
 
     # --- construction -----------------------------------------------------------
 
     def _lay_out(self) -> None:
-        self.status = _caption("")
-        self.status.setContentsMargins(0, Space.S, 0, Space.S)
+        self.status = IconButton("meters", "Show the meters", kind="quiet", text="-", size=14)
+        self.status.setFont(theme.font(Size.SMALL))
+        self.status.setProperty("opens_sheet", True)
         self.demo_note = _caption(
             "The built-in guide is a tiny demo model: it knows this app, no more."
         )
@@ -114,16 +130,14 @@ class MainWindow(QMainWindow):
         centred.addStretch(1)
         middle = QVBoxLayout()
         middle.setSpacing(0)
-        middle.addWidget(self.status)
+        middle.addWidget(self.status, 0, Qt.AlignmentFlag.AlignHCenter)
         middle.addWidget(self.chats, 1)
         middle.addLayout(centred)
 
         body = QHBoxLayout()
         body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(0)
-        body.addWidget(self.sidebar)
         body.addLayout(middle, 1)
-        body.addWidget(self.panel)
         self.page = QWidget()
         self.page.setObjectName("page")
         column = QVBoxLayout(self.page)
@@ -132,11 +146,15 @@ class MainWindow(QMainWindow):
         column.addWidget(self.header)
         column.addLayout(body, 1)
         self.setCentralWidget(self.page)
+        self.sides = Sides(self.page, body, below, self.sidebar, self.panel)
 
     def _wire(self) -> None:
         controller, loader, header = self.controller, self.loader, self.header
         self._wire_actions()
-        header.menu.clicked.connect(self._open_menu)
+        header.chats.clicked.connect(self.actions_.sidebar.trigger)
+        header.more.clicked.connect(self._open_menu)
+        header.chip.clicked.connect(self.actions_.meters.trigger)
+        self.status.clicked.connect(self.actions_.meters.trigger)
         header.new_chat.clicked.connect(self.actions_.new_chat.trigger)
         header.meters.clicked.connect(self.actions_.meters.trigger)
         header.settings.clicked.connect(self.toggle_settings)
@@ -144,13 +162,16 @@ class MainWindow(QMainWindow):
         header.picker.chosen.connect(lambda model: self.flow.change(model=model))
         header.picker.opened.connect(self.model_list.refresh)
         self.sidebar.chosen.connect(controller.show_chat)
+        self.sidebar.chosen.connect(self.sides.close_chosen)
         self.chats.suggested.connect(self._suggest)
         self.chats.link_chosen.connect(self.notices.offer_link)
         self.chats.again_wanted.connect(controller.again)
         self.composer.send_wanted.connect(self._send)
         self.composer.stop_wanted.connect(controller.stop)
         self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
-        self.sheet.closed.connect(self.toggle_settings)
+        for sheet in (self.sheet, self.help):
+            sheet.closed.connect(self._close_sheet)
+        self.sides.changed.connect(self._show_sides)
 
         controller.shown.connect(self._show_chat)
         controller.turns_changed.connect(self._show_turns)
@@ -173,11 +194,13 @@ class MainWindow(QMainWindow):
         actions.connect(actions.stop, self.controller.stop)
         actions.connect(actions.again, self.controller.again)
         actions.connect(actions.copy_answer, self._copy_last)
-        actions.sidebar.triggered.connect(lambda on: self.flow.change(show_sidebar=on))
-        actions.meters.triggered.connect(lambda on: self.flow.change(show_meters=on))
+        actions.connect(actions.sidebar, lambda: self._toggle_side(Side.CHATS, "show_sidebar"))
+        actions.connect(actions.meters, lambda: self._toggle_side(Side.METERS, "show_meters"))
         actions.connect(actions.bottom, lambda: self.chats.view.go_down())
         actions.connect(actions.write, self.composer.field.setFocus)
         actions.connect(actions.settings, self.toggle_settings)
+        for topic, action in actions.help.items():
+            actions.connect(action, partial(self._open_help, topic))
         actions.connect(actions.quit, self.close)
 
     def _follow_settings(self) -> None:
@@ -187,10 +210,8 @@ class MainWindow(QMainWindow):
         follow("think", self.composer.set_think)
         follow("model", self.header.picker.set_chosen)
         follow("model", lambda model: self.demo_note.setVisible(model == "demo"))
-        follow("show_sidebar", self.actions_.sidebar.setChecked)
-        follow("show_meters", self.actions_.meters.setChecked)
-        for panel in ("show_sidebar", "show_meters"):
-            follow(panel, lambda _: self._show_panels())
+        follow("show_sidebar", lambda wanted: self.sides.want(Side.CHATS, wanted))
+        follow("show_meters", lambda wanted: self.sides.want(Side.METERS, wanted))
 
     # --- chats ------------------------------------------------------------------
 
@@ -250,6 +271,8 @@ class MainWindow(QMainWindow):
             f"{words.rate(counters.tokens_per_s)} · "
             f"{words.length(counters.totals.mean_accepted_length)} per round · "
             f"speed-up {words.times(self.meters.speedup)}"
+            if counters.tokens_per_s
+            else "Meters"
         )
 
     def _show_state(self) -> None:
@@ -262,8 +285,12 @@ class MainWindow(QMainWindow):
 
     def _find_devices(self) -> None:
         request = self.bridge.devices()
-        request.finished.connect(self.header.set_devices)
-        request.failed.connect(lambda error: self.header.set_devices(()))
+        request.finished.connect(self._show_devices)
+        request.failed.connect(lambda error: self._show_devices(()))
+
+    def _show_devices(self, devices: Sequence[DeviceInfo]) -> None:
+        self.header.set_devices(devices)
+        self.help.devices = devices
 
     def _tell(self, error: SlipstreamError) -> Notice:
         return self.notices.add(error.message, error.remedy, level="error")
@@ -274,34 +301,57 @@ class MainWindow(QMainWindow):
     # --- Qt -----------------------------------------------------------------------
 
     def toggle_settings(self) -> None:
-        self.sheet.setVisible(self.sheet.isHidden())
-        self._place_sheet()
-        if self.sheet.isVisible():
-            self.sheet.raise_()
-            self.sheet.setFocus()
+        if self.sides.sheet is self.sheet:
+            self._close_sheet()
         else:
-            self.composer.field.setFocus()
+            self.sides.open_sheet(self.sheet)
+
+    def _open_help(self, topic: Topic) -> None:
+        self.help.show_topic(topic)
+        self.sides.open_sheet(self.help)
+
+    def _close_sheet(self) -> None:
+        self.sides.close_sheet()
+        self.composer.field.setFocus()
 
     def _open_menu(self) -> None:
-        button = self.header.menu
-        self.actions_.menu.popup(button.mapToGlobal(button.rect().bottomLeft()))
+        button = self.header.more
+        menu = self.actions_.menu
+        corner = button.mapToGlobal(button.rect().bottomRight())
+        menu.popup(QPoint(corner.x() - menu.sizeHint().width(), corner.y()))
 
-    def _show_panels(self) -> None:
-        settings, wide = self.flow.current, self.width() >= ROOM_FOR_METERS
-        self.panel.setVisible(settings.show_meters and wide)
-        self.status.setVisible(settings.show_meters and not wide)
-        self.sidebar.setVisible(settings.show_sidebar and self.width() >= ROOM_FOR_CHATS)
-        self.header.set_narrow(not wide)
+    def _toggle_side(self, side: Side, setting: str) -> None:
+        wanted = self.sides.toggle(side)
+        if wanted is not None:
+            self.flow.change(**{setting: wanted})
+        self._show_sides()  # the action has ticked itself
 
-    def _place_sheet(self) -> None:
-        top, width = self.header.height(), self.sheet.width()
-        left = self.page.width() - width
-        self.sheet.setGeometry(left, top, width, self.page.height() - top)
+    def _show_sides(self) -> None:
+        meters = self.sides.seen(Side.METERS)
+        self.actions_.sidebar.setChecked(self.sides.seen(Side.CHATS))
+        self.actions_.meters.setChecked(meters)
+        narrow = not self.sides.fits(Side.METERS)
+        self.status.setVisible(narrow and self.flow.current.show_meters and self.height() >= 480)
+        self.header.set_width(self.width())
+        self.demo_note.setVisible(self.flow.current.model == "demo" and self.height() >= 480)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._show_panels()
-        self._place_sheet()
+        self.sides.place(self.header.height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """What whatever has the focus did not want."""
+        if press_focused(event):
+            return
+        if event.key() == Qt.Key.Key_Escape and self.sides.close_floating():
+            self.composer.field.setFocus()
+        elif event.key() in _PAGING:
+            QApplication.sendEvent(self.chats.view.verticalScrollBar(), event)
+        elif is_text(event) and not self.composer.field.hasFocus():
+            self.composer.field.setFocus()
+            QApplication.sendEvent(self.composer.field, event)
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._remembered is not None:

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
     QLineEdit,
     QListWidget,
+    QMenu,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -220,7 +221,7 @@ def suggestion(window: MainWindow, text: str = "What is DFlash?") -> QAbstractBu
 
 def test_a_suggestion_asks(open_window: OpenWindow) -> None:
     window = open_window()
-    window.header.menu.setFocus()
+    window.header.more.setFocus()
     window.composer.field.setPlainText("A draft")
     suggestion(window).click()
     assert path(window)[0].text == "What is DFlash?"
@@ -491,9 +492,22 @@ def test_every_control_has_a_name(open_window: OpenWindow, ask: Ask) -> None:
     assert not icons_alone
 
 
+def leaves(menu: QMenu) -> list[QAction]:
+    """The actions of a menu and of those in it, without what parts them."""
+    result: list[QAction] = []
+    for action in menu.actions():
+        below = action.menu()
+        if isinstance(below, QMenu):
+            result += leaves(below)
+        elif not action.isSeparator():
+            result.append(action)
+    return result
+
+
 def test_every_action_is_in_the_menu_and_keys_are_unique(open_window: OpenWindow) -> None:
     window = open_window()
-    in_menu = [a for a in window.actions_.menu.actions() if not a.isSeparator()]
+    in_menu = leaves(window.actions_.menu)
+    assert len(in_menu) == len(set(in_menu))
     assert set(window.actions()) == set(in_menu)
     keys = [s.toString() for a in in_menu for s in a.shortcuts() if not s.isEmpty()]
     assert len(keys) == len(set(keys))
@@ -516,8 +530,11 @@ def test_panels_fold_and_a_narrow_window_keeps_one_line(
     assert not window.panel.isVisible()
     assert window.status.isVisible()
     assert "per round" in window.status.text()
+    window.status.click()
+    assert window.panel.isVisible()  # over the conversation
     window.actions_.meters.trigger()
-    assert not window.status.isVisible()
+    assert not window.panel.isVisible()
+    assert saved[-1].show_meters
 
 
 def test_it_stays_at_the_bottom_only_where_it_was(

@@ -1,0 +1,188 @@
+"""Help: which keys there are, what runs here, where the log is, whose work this stands on."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QAction, QDesktopServices, QFont, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from app import paths
+from app.engine import DeviceInfo
+from app.ui.look import theme, words
+from app.ui.look.sheet import Sheet, note, section
+from app.ui.look.theme import MONO, Size, Space
+
+
+class Topic(StrEnum):
+    KEYS = "Keyboard shortcuts"
+    DEVICES = "Devices"
+    LOG = "Log"
+    LICENCES = "Licences"
+    ABOUT = "About Slipstream"
+
+
+_LOG_TAIL: Final = 8_000
+"""Bytes of the log's end that are shown."""
+
+_STANDS_ON: Final = (
+    ("llama.cpp and llama-cpp-python", "the engine's ground", "MIT"),
+    ("Qt and PySide6", "the window", "LGPL 3"),
+    ("Jinja2", "chat templates", "BSD"),
+    ("markdown-it-py and Pygments", "the text of answers", "MIT, BSD"),
+    ("NumPy, gguf, huggingface-hub", "model files", "BSD, MIT, Apache 2.0"),
+    ("pypdf", "text of PDF files", "BSD"),
+    ("Inter, JetBrains Mono", "typefaces", "SIL Open Font License 1.1"),
+)
+_FIELD_KEYS: Final = (
+    ("New line", "Shift+Enter"),
+    ("Send, whatever is set", "Ctrl+Enter"),
+    ("Scroll the chat", "Page Up, Page Down"),
+    ("Next control", "Tab"),
+    ("Press what has the focus", "Enter, Space"),
+)
+
+
+class HelpSheet(Sheet):
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("Help", parent)
+        self._content = QWidget()
+        self.form.addWidget(self._content)
+        self.form.addStretch(1)
+        self.devices: Sequence[DeviceInfo] = ()
+        self.actions_: Sequence[QAction] = ()
+
+    def show_topic(self, topic: Topic) -> None:
+        self.set_title(topic.value)
+        fill = {
+            Topic.KEYS: self._keys,
+            Topic.DEVICES: self._devices,
+            Topic.LOG: self._log,
+            Topic.LICENCES: self._licences,
+            Topic.ABOUT: self._about,
+        }
+        old, self._content = self._content, QWidget()
+        column = QVBoxLayout(self._content)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(Space.S)
+        fill[topic](column)
+        self.form.replaceWidget(old, self._content)
+        old.deleteLater()
+        self.area.verticalScrollBar().setValue(0)
+
+    def _keys(self, column: QVBoxLayout) -> None:
+        grid = QGridLayout()
+        grid.setVerticalSpacing(Space.S)
+        rows = [(a.text(), _keys_of(a)) for a in self.actions_ if a.shortcuts()]
+        for row, (what, keys) in enumerate((*rows, *_FIELD_KEYS)):
+            label = QLabel(keys)
+            label.setFont(theme.font(Size.SMALL, family=MONO))
+            label.setProperty("kind", "muted")
+            grid.addWidget(_text(what), row, 0)
+            grid.addWidget(label, row, 1, Qt.AlignmentFlag.AlignRight)
+        column.addLayout(grid)
+
+    def _devices(self, column: QVBoxLayout) -> None:
+        if not self.devices:
+            column.addWidget(note("The engine has not told what it can compute on."))
+        for device in self.devices:
+            column.addWidget(section(device.description or device.name))
+            about = [device.name, device.kind.upper()]
+            if device.memory_total:
+                free = words.size(device.memory_free)
+                about.append(f"{free} of {words.size(device.memory_total)} free")
+            column.addWidget(_text(" · ".join(about)))
+            if not device.usable:
+                column.addWidget(note(device.reason or "It cannot be used."))
+
+    def _log(self, column: QVBoxLayout) -> None:
+        file = paths.log_file()
+        column.addWidget(note(f"What went wrong is written to `{file}`. It holds no chats."))
+        tail = _tail(file)
+        column.addLayout(
+            _buttons(
+                ("Open the folder", lambda: _open(file.parent)),
+                ("Copy the end", lambda: QGuiApplication.clipboard().setText(tail)),
+            )
+        )
+        text = _text(tail or "Nothing has been logged.")
+        text.setFont(theme.font(Size.SMALL, family=MONO))
+        column.addWidget(text)
+
+    def _licences(self, column: QVBoxLayout) -> None:
+        column.addWidget(note("Slipstream is under the MIT licence. It stands on:"))
+        for name, what, licence in _STANDS_ON:
+            label = _text(name)
+            label.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
+            column.addWidget(label)
+            column.addWidget(note(f"{what} · {licence}"))
+
+    def _about(self, column: QVBoxLayout) -> None:
+        facts = about()
+        column.addWidget(
+            note(
+                "Slipstream answers with Qwen3.5 models on this machine and drafts with DFlash. "
+                "Nothing that is written here leaves it."
+            )
+        )
+        column.addWidget(_text(facts))
+        column.addLayout(_buttons(("Copy", lambda: QGuiApplication.clipboard().setText(facts))))
+
+
+def about() -> str:
+    """What a report of a fault should begin with."""
+    return "\n".join(
+        (
+            f"Slipstream {version('slipstream')}",
+            f"Engine {version('llama-cpp-python')}",
+            f"Python {platform.python_version()}, Qt {version('PySide6-Essentials')}",
+            f"{platform.system()} {platform.release()}, {platform.machine()}",
+            f"Settings: {paths.settings_file()}",
+            f"Data: {paths.data()}",
+        )
+    )
+
+
+def _keys_of(action: QAction) -> str:
+    form = QKeySequence.SequenceFormat.NativeText
+    return ", ".join(keys.toString(form) for keys in action.shortcuts())
+
+
+def _tail(file: Path) -> str:
+    try:
+        with file.open("rb") as log:
+            log.seek(max(0, file.stat().st_size - _LOG_TAIL))
+            lines = log.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[1:] if len(lines) > 1 else lines)
+
+
+def _open(folder: Path) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+def _text(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setWordWrap(True)
+    result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return result
+
+
+def _buttons(*buttons: tuple[str, object]) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(Space.S)
+    for text, operation in buttons:
+        button = QPushButton(text)
+        button.setProperty("kind", "outline")
+        button.clicked.connect(operation)
+        row.addWidget(button)
+    row.addStretch(1)
+    return row

@@ -1,0 +1,177 @@
+"""Keys: they press what has the focus, the focus is seen, and text lands in the composer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QInputMethodEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine import Script
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+
+Ask = Callable[[MainWindow, str], None]
+
+KEYS = [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_presses_a_suggestion(
+    open_window: OpenWindow, wait_until: WaitUntil, key: Qt.Key
+) -> None:
+    window = open_window()
+    button = next(
+        b for b in window.chats.view.findChildren(QAbstractButton) if "DFlash" in b.text()
+    )
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(button, key)
+    wait_until(lambda: bool(window.controller.current.path()))
+    assert window.controller.current.path()[0].text == "What is DFlash?"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_presses_a_button_of_the_header(
+    open_window: OpenWindow, wait_until: WaitUntil, key: Qt.Key
+) -> None:
+    window = open_window()
+    window.header.settings.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(window.header.settings, key)
+    wait_until(window.sheet.isVisible)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_chooses_in_a_sheet(
+    open_window: OpenWindow, wait_until: WaitUntil, key: Qt.Key
+) -> None:
+    window = open_window()
+    window.toggle_settings()
+    button = window.sheet.send.button("ctrl-enter")
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(button, key)
+    wait_until(lambda: window.flow.current.send_with == "ctrl-enter")
+
+
+def test_a_click_leaves_the_focus_in_the_composer(open_window: OpenWindow, qtbot: QtBot) -> None:
+    window = open_window()
+    window.composer.field.setFocus()
+    for button in (window.header.meters, window.header.new_chat, window.composer._think):
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        assert window.focusWidget() is window.composer.field
+
+
+def test_text_typed_anywhere_lands_in_the_composer(
+    open_window: OpenWindow, ask: Ask, qtbot: QtBot
+) -> None:
+    window = open_window(BatchEngine(Script(text="Some text.")))
+    ask(window, "Hello?")
+    answer = window.chats.view.answers[0]._body
+    for place in (answer, window.header.settings, window.composer._think):
+        window.composer.clear()
+        place.setFocus(Qt.FocusReason.TabFocusReason)
+        for letter in "Hey!":
+            QTest.keyClick(QApplication.focusWidget() or window, letter)
+        assert window.composer.field.toPlainText() == "Hey!"
+        assert window.focusWidget() is window.composer.field
+
+
+def test_a_shortcut_is_no_text(open_window: OpenWindow) -> None:
+    window = open_window()
+    window.header.settings.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(window.header.settings, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(window.header.settings, Qt.Key.Key_F9)
+    assert not window.composer.field.toPlainText()
+
+
+def around(widget: QWidget, window: MainWindow) -> bytes:
+    """What is painted where it is, and a little around it: a field's frame is its parent's."""
+    place = widget.rect().translated(widget.mapTo(window, QPoint(0, 0)))
+    image = window.grab(place.adjusted(-16, -16, 16, 60)).toImage()
+    return bytes(image.constBits())
+
+
+@pytest.mark.parametrize("sheet", [False, True])
+def test_the_focus_is_seen_wherever_tab_leads(
+    open_window: OpenWindow, ask: Ask, sheet: bool
+) -> None:
+    window = open_window(BatchEngine(Script(text="Some text.", reasoning="hm")), think=True)
+    ask(window, "Hello?")
+    if sheet:
+        window.toggle_settings()
+    QApplication.setCursorFlashTime(0)  # the caret is always there
+    window.composer.field.setFocus()
+    seen: list[QWidget] = []
+    while len(seen) < 100:
+        QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+        stop = window.focusWidget()
+        assert stop is not None
+        if stop in seen:
+            break
+        seen.append(stop)
+    assert len(seen) > 8
+    assert window.composer.field in seen
+    invisible = []
+    for stop in seen:
+        if not stop.isVisible() or stop.visibleRegion().isEmpty():
+            continue  # scrolled out of what is seen
+        stop.setFocus(Qt.FocusReason.TabFocusReason)
+        QApplication.processEvents()
+        with_focus = around(stop, window)
+        stop.clearFocus()
+        QApplication.processEvents()
+        if around(stop, window) == with_focus:
+            invisible.append(f"{type(stop).__name__} {stop.accessibleName()!r}")
+    assert not invisible
+
+
+def test_enter_does_not_send_what_is_being_composed(open_window: OpenWindow) -> None:
+    """Input methods take Enter to choose; some hand it on as well."""
+    window = open_window()
+    field = window.composer.field
+    field.setFocus()
+    QApplication.sendEvent(field, QInputMethodEvent("nihao", []))
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert not window.controller.current.path()
+    chosen = QInputMethodEvent("", [])
+    chosen.setCommitString("你好")
+    QApplication.sendEvent(field, chosen)
+    assert field.toPlainText() == "你好"
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert window.controller.current.path()[0].text == "你好"
+
+
+@pytest.mark.parametrize(("key", "command"), [("Q", "quit"), ("N", "new_chat"), ("B", "sidebar")])
+def test_a_key_does_its_action_once(open_window: OpenWindow, key: str, command: str) -> None:
+    window = open_window()
+    action = getattr(window.actions_, command)
+    done: list[None] = []
+    action.triggered.disconnect()
+    action.triggered.connect(lambda: done.append(None))
+    for place in (window.composer.field, window.header.settings):
+        place.setFocus(Qt.FocusReason.TabFocusReason)
+        QTest.keyClick(place, getattr(Qt.Key, f"Key_{key}"), Qt.KeyboardModifier.ControlModifier)
+    assert len(done) == 2
+
+
+def test_right_to_left_goes_by_the_paragraph(open_window: OpenWindow) -> None:
+    window = open_window()
+    field = window.composer.field
+    field.setPlainText("Hello\nשלום עולם\nمرحبا")
+    QApplication.processEvents()
+    directions = []
+    block = field.document().firstBlock()
+    while block.isValid():
+        directions.append(block.textDirection())
+        block = block.next()
+    right = Qt.LayoutDirection.RightToLeft
+    assert directions == [Qt.LayoutDirection.LeftToRight, right, right]
+    lines = [field.document().findBlockByNumber(i).layout().lineAt(0) for i in range(3)]
+    start = [line.naturalTextRect().left() for line in lines]
+    assert start[0] < 10
+    assert start[1] > field.viewport().width() / 2  # they begin at the right
+    assert start[2] > field.viewport().width() / 2

@@ -1,0 +1,146 @@
+"""Panels and sheets at every width: beside the conversation, or over it and soon gone."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.engine import Script
+from app.ui.window.help import Topic
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+
+LONG = " ".join(f"word{i}" for i in range(400))
+SIZES = [(1280, 800), (911, 472), (683, 340), (400, 700), (360, 640)]
+
+
+def area(widget: QWidget, window: MainWindow) -> QRect:
+    return QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+
+
+def click(window: MainWindow, at: QPoint) -> None:
+    """Where it is, whatever is there: what a mouse does."""
+    target = window.childAt(at)
+    assert target is not None
+    QTest.mouseClick(target, Qt.MouseButton.LeftButton, pos=target.mapFrom(window, at))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_window_takes_this_size(open_window: OpenWindow, size: tuple[int, int]) -> None:
+    window = open_window()
+    window.resize(*size)
+    assert (window.width(), window.height()) == size
+    for part in (window.composer.send, window.header.more, window.header.chats):
+        assert window.rect().contains(area(part, window))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_chats_can_be_reached_at_every_width(
+    open_window: OpenWindow, size: tuple[int, int]
+) -> None:
+    window = open_window()
+    window.resize(*size)
+    seen = window.sidebar.isVisible()
+    window.header.chats.click()
+    assert window.sidebar.isVisible() is not seen
+    assert window.actions_.sidebar.isChecked() is not seen
+    QTest.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    assert window.sidebar.isVisible() is seen
+
+
+def test_what_floats_goes_with_a_click_beside_it(open_window: OpenWindow) -> None:
+    window = open_window()
+    window.resize(400, 700)
+    for show in (window.actions_.sidebar, window.actions_.meters):
+        panel = window.sidebar if show is window.actions_.sidebar else window.panel
+        show.trigger()
+        assert panel.isVisible()
+        assert panel.width() < 400
+        click(window, QPoint(396 if panel is window.sidebar else 4, 300))
+        assert not panel.isVisible()
+
+
+def test_what_floats_goes_with_escape(open_window: OpenWindow) -> None:
+    window = open_window()
+    window.resize(400, 700)
+    window.actions_.sidebar.trigger()
+    QTest.keyClick(window.composer.field, Qt.Key.Key_Escape)
+    assert not window.sidebar.isVisible()
+
+
+def test_a_window_that_grows_docks_what_floats(open_window: OpenWindow) -> None:
+    window = open_window()
+    window.resize(400, 700)
+    window.actions_.sidebar.trigger()
+    window.resize(1280, 800)
+    assert window.sidebar.isVisible()
+    assert window.sidebar.x() == 0
+    assert area(window.composer, window).left() > window.sidebar.width()
+    window.resize(400, 700)
+    assert not window.sidebar.isVisible()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_sheet_never_covers_the_composer(open_window: OpenWindow, size: tuple[int, int]) -> None:
+    window = open_window()
+    window.resize(*size)
+    window.toggle_settings()
+    assert window.sheet.isVisible()
+    assert not area(window.sheet, window).intersects(area(window.composer, window))
+    assert window.rect().contains(area(window.sheet, window))
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (400, 700)])
+def test_a_click_outside_closes_a_sheet_and_does_its_work(
+    open_window: OpenWindow, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    window = open_window()
+    window.resize(*size)
+    window.composer.field.setPlainText("Hello")
+    window.toggle_settings()
+    qtbot.mouseClick(window.sheet.page, Qt.MouseButton.LeftButton)
+    assert window.sheet.isVisible()
+    qtbot.mouseClick(window.composer.send, Qt.MouseButton.LeftButton)
+    assert not window.sheet.isVisible()
+    assert window.controller.current.path()[0].text == "Hello"
+
+
+def test_the_button_of_a_sheet_closes_it_too(open_window: OpenWindow, qtbot: QtBot) -> None:
+    window = open_window()
+    for seen in (True, False):
+        qtbot.mouseClick(window.header.settings, Qt.MouseButton.LeftButton)
+        assert window.sheet.isVisible() is seen
+
+
+def test_escape_in_a_sheet_closes_it_and_stops_nothing(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text=LONG), batch=1))
+    window.controller.ask("Go")
+    window.toggle_settings()
+    window.sheet.numbers["top_k"].field.setFocus()
+    qtbot.keyClick(window.sheet.numbers["top_k"].field, Qt.Key.Key_Escape)
+    assert not window.sheet.isVisible()
+    assert window.controller.busy
+    assert window.focusWidget() is window.composer.field
+
+
+@pytest.mark.parametrize("topic", list(Topic))
+def test_help_tells(open_window: OpenWindow, topic: Topic) -> None:
+    window = open_window()
+    window.actions_.help[topic].trigger()
+    assert window.help.isVisible()
+    assert window.help.accessibleName() == topic.value
+    words = " ".join(label.text() for label in window.help.findChildren(type(window.help._title)))
+    wanted = {
+        Topic.KEYS: "Ctrl+N",
+        Topic.DEVICES: "Scripted GPU",
+        Topic.LOG: "slipstream.log",
+        Topic.LICENCES: "SIL Open Font License",
+        Topic.ABOUT: "Slipstream 0.",
+    }
+    assert wanted[topic] in words
