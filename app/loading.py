@@ -18,7 +18,8 @@ class LoadChoice:
     """What is chosen before there are files: `model` is an id of the library or a folder.
 
     `draft` False leaves the drafter out; `draft_backend` None puts it beside the target.
-    `n_ctx` is the context in tokens. Raises `OptionError` for what cannot be loaded.
+    `n_ctx` is the context in tokens, `threads` None one for each core. Raises `OptionError`
+    for what cannot be loaded.
     """
 
     model: str = catalog.DEMO.id
@@ -26,9 +27,12 @@ class LoadChoice:
     draft: bool = True
     draft_backend: Backend | None = None
     n_ctx: int = _DEFAULT.n_ctx
+    threads: int | None = _DEFAULT.threads
 
     def __post_init__(self) -> None:
         limits.check("n_ctx", self.n_ctx)
+        if self.threads is not None:
+            limits.check("threads", self.threads)
 
     def params(self, pair: Pair) -> LoadParams:
         """How the files of `pair` are loaded."""
@@ -37,5 +41,6 @@ class LoadChoice:
             draft=pair.draft if self.draft else None,
             backend=self.backend,
             n_ctx=self.n_ctx,
+            threads=self.threads,
             draft_backend=self.draft_backend,
         )

@@ -31,3 +31,9 @@ def test_without_the_drafter() -> None:
 def test_a_context_that_cannot_be_is_refused_before_there_are_files() -> None:
     with pytest.raises(OptionError, match="n_ctx"):
         LoadChoice(n_ctx=255)
+
+
+def test_threads_are_handed_on() -> None:
+    assert LoadChoice(threads=3).params(PAIR).threads == 3
+    with pytest.raises(OptionError):
+        LoadChoice(threads=0)

@@ -17,6 +17,8 @@ from app.engine.messages import (
     Compare,
     Compared,
     Control,
+    Count,
+    Counted,
     Decoded,
     Devices,
     Ending,
@@ -34,6 +36,7 @@ from app.engine.messages import (
     ModelChanged,
     PlainMeasured,
     Prefilled,
+    Reading,
     Unload,
     Unloaded,
 )
@@ -51,6 +54,7 @@ __all__ = [
     "Ask",
     "Command",
     "Compare",
+    "Count",
     "ListDevices",
     "Load",
     "Measure",
@@ -58,6 +62,7 @@ __all__ = [
     # events
     "Cancelled",
     "Compared",
+    "Counted",
     "Decoded",
     "Devices",
     "Ending",
@@ -70,6 +75,7 @@ __all__ = [
     "ModelChanged",
     "PlainMeasured",
     "Prefilled",
+    "Reading",
     "Unloaded",
     # what they carry
     "Answer",

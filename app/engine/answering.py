@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from app.binding import NativePair, NativeRound
 from app.engine.messages import (
@@ -19,6 +20,7 @@ from app.engine.messages import (
     FinishReason,
     LoadedModel,
     Prefilled,
+    Reading,
 )
 from app.engine.params import AskParams
 from app.engine.prompt import Prompt
@@ -26,6 +28,8 @@ from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError
 from app.jobs import JobCancelled
+
+_READ_AT_ONCE: Final = 2048  # tokens of a prompt, between two words about it
 
 
 @dataclass(slots=True)
@@ -67,20 +71,33 @@ class Answering:
         yield Finished(self.request, self._answer())
 
     def _prefill(self) -> Iterator[Event]:
-        params = self.params
+        tokens, keep = self.prompt.tokens, self.prompt.keep
         start = time.perf_counter()
-        first, self._reused = self.native.prompt(
-            self.prompt.tokens,
-            keep=self.prompt.keep,
-            drafting=self._drafting,
-            verify=params.verify,
-            sampling=params.sampling,
-            seed=self._seed,
-        )
-        self._prefill_ms = (time.perf_counter() - start) * 1000
+        try:
+            # In parts, so that one can be told how far it is. The first one holds whatever the
+            # target holds already, the last one begins no later than what is to be kept.
+            reused: int | None = None
+            for end in range(self.native.position + _READ_AT_ONCE, keep, _READ_AT_ONCE):
+                _, held = self._read(tokens[:end], keep=0)
+                reused = held if reused is None else reused
+                yield Reading(self.request, end, len(tokens))
+            first, held = self._read(tokens, keep)
+            self._reused = held if reused is None else reused
+        finally:
+            self._prefill_ms = (time.perf_counter() - start) * 1000
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
         piece, _ = self._take((first,))
         yield Decoded(self.request, piece.text, piece.reasoning, None)
+
+    def _read(self, tokens: Sequence[int], keep: int) -> tuple[int, int]:
+        return self.native.prompt(
+            tokens,
+            keep=keep,
+            drafting=self._drafting,
+            verify=self.params.verify,
+            sampling=self.params.sampling,
+            seed=self._seed,
+        )
 
     def _round(self) -> Event:
         room = self.params.max_tokens - len(self._ids)  # tokens this round may still give

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.binding import DeviceInfo, preferred_gpu
+from app.conversation import ChatMessage
 from app.engine.door import Client
 from app.engine.messages import (
     Answer,
@@ -22,6 +23,8 @@ from app.engine.messages import (
     Compare,
     Compared,
     Control,
+    Count,
+    Counted,
     Decoded,
     Devices,
     Event,
@@ -38,6 +41,7 @@ from app.engine.messages import (
     ModelChanged,
     PlainMeasured,
     Prefilled,
+    Reading,
     Unload,
     Unloaded,
 )
@@ -50,6 +54,7 @@ FAKE_CPU: Final = DeviceInfo("CPU", "Scripted CPU", "cpu", 16 << 30, 8 << 30, Tr
 FAKE_GPU: Final = DeviceInfo("GPU0", "Scripted GPU", "gpu", 8 << 30, 6 << 30, True)
 
 _PREFILL_MS: Final = 4.0
+_READ_AT_ONCE: Final = 2048
 
 
 @dataclass(slots=True)
@@ -125,6 +130,10 @@ class FakeEngine:
 
     def step(self) -> bool:
         """Makes the next event and delivers it; False where nothing is left to do."""
+        for waiting in [w for w in self._waiting if self._running and isinstance(w[1], Count)]:
+            self._waiting.remove(waiting)  # a count waits for no answer's end
+            for counted in self.events(*waiting):
+                self._streams.deliver(counted)
         if self._running is None:
             if not self._waiting:
                 return self._run_errand()
@@ -152,6 +161,8 @@ class FakeEngine:
                 return self._measure(request)
             case Compare():
                 return iter((Compared(request, self.script.control),))
+            case Count():
+                return self._count(request, command)
 
     # --- the script ---
 
@@ -207,6 +218,12 @@ class FakeEngine:
                 yield PlainMeasured(self.script.plain_tokens_per_s)
             yield Measured(request, self._model.exact)
 
+    def _count(self, request: int, command: Count) -> Iterator[Event]:
+        if self._model is None:
+            yield Failed(request, _no_model())
+        else:
+            yield Counted(request, _prompt_tokens(command.chat))
+
     def _run_errand(self) -> bool:
         if not self._errand:
             return False
@@ -225,7 +242,12 @@ class FakeEngine:
         if self._model is None:
             yield Failed(request, _no_model())
             return
-        prompt = sum(len(m.content.split()) + 4 for m in command.chat)
+        prompt = _prompt_tokens(command.chat)
+        for done in range(_READ_AT_ONCE, prompt, _READ_AT_ONCE):
+            yield Reading(request, done, prompt)
+            if self._stop:
+                yield Finished(request, Answer.empty(FinishReason.CANCELLED))
+                return
         yield Prefilled(request, prompt, 0, _PREFILL_MS)
         if self.script.error is not None:
             yield Failed(request, self.script.error)
@@ -310,6 +332,11 @@ class _FakeClient:
     def close(self) -> None:
         for request in self._streams.close(self._stream):
             self._engine.cancel(request)
+
+
+def _prompt_tokens(chat: tuple[ChatMessage, ...]) -> int:
+    """A word a token, and four for each message."""
+    return sum(len(m.content.split()) + 4 for m in chat)
 
 
 def _no_model() -> EngineError:

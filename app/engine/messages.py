@@ -1,10 +1,10 @@
 """What crosses the door: commands and events, frozen and picklable.
 
 The engine gives a command the id of its request when it is submitted. An `Ask` gives
-`Prefilled`, then `Decoded` for each round (and once for the token of prefill), then
-`Finished`. A `Load` gives `Loading`s, then `Loaded`. Whatever is asked ends with exactly
-one event of `Ending`: what its kind promises, `Failed`, or `Cancelled`. An `Ask` that is
-cancelled is `Finished` with what there is of it.
+`Reading`s while a long prompt is read, `Prefilled`, then `Decoded` for each round (and
+once for the token of prefill), then `Finished`. A `Load` gives `Loading`s, then `Loaded`.
+Whatever is asked ends with exactly one event of `Ending`: what its kind promises, `Failed`,
+or `Cancelled`. An `Ask` that is cancelled is `Finished` with what there is of it.
 
 `ModelChanged` and `PlainMeasured` belong to no request: every client is told them.
 Nothing here holds a Qt or native object, so that the engine can move to a process of
@@ -73,7 +73,15 @@ class Compare:
     at: int
 
 
-Command = Load | Ask | Unload | ListDevices | Measure | Compare
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Count the tokens of the prompt for `chat`. Answered between the rounds of whatever runs."""
+
+    chat: tuple[ChatMessage, ...]
+    think: bool = False
+
+
+Command = Load | Ask | Unload | ListDevices | Measure | Compare | Count
 
 
 # --- events -------------------------------------------------------------------
@@ -121,6 +129,15 @@ class Loaded:
     request: int
     model: LoadedModel
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`done` tokens of a prompt of `total` are in the target. Only long prompts tell."""
+
+    request: int
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +261,14 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """Tokens that an answer to the chat would read first. It is not cut at the context."""
+
+    request: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class ModelChanged:
     """What is loaded now. None: nothing, and `error` says why where that is a failure."""
 
@@ -262,10 +287,10 @@ class PlainMeasured:
     error: SlipstreamError | None = None
 
 
-Ending = Loaded | Finished | Unloaded | Devices | Measured | Compared | Failed | Cancelled
+Ending = Loaded | Finished | Unloaded | Devices | Measured | Compared | Counted | Failed | Cancelled
 """The last event of a request is one of these."""
 
-Own = Loading | Prefilled | Decoded | Ending
+Own = Loading | Reading | Prefilled | Decoded | Ending
 """Events of one request, for the client that made it."""
 
 Shared = ModelChanged | PlainMeasured

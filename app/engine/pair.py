@@ -26,6 +26,7 @@ from app.jobs import JobCancelled
 _PROBE_TEXT: Final = "The quick brown fox jumps over the lazy dog. "
 _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
+_COUNTED: Final = 1 << 20  # tokens that are counted at most
 _SAME_SPEED: Final = 1.5  # factor up to which costs measured earlier still hold
 
 OnProgress = Callable[[float], bool]  # 0 to 1; False stops
@@ -81,6 +82,11 @@ class LoadedPair:
         """What the target reads before it answers."""
         limit = self.model.n_ctx
         return self._prompts.write(chat, think=think, limit=limit, check=self._check_cancelled)
+
+    def count(self, chat: Sequence[ChatMessage], *, think: bool) -> int:
+        """Tokens of that prompt, also where the context does not hold them."""
+        check = self._check_cancelled
+        return len(self._prompts.write(chat, think=think, limit=_COUNTED, check=check).tokens)
 
     def control(
         self, chat: Sequence[ChatMessage], params: AskParams, plain: Sequence[int], at: int

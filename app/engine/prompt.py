@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from app.conversation import ChatMessage
@@ -25,6 +26,8 @@ _LONGEST: Final = 1 << 19  # ... but never more than this: what no border parts,
 # Between a letter and a space or mark, and between a digit and a letter, every pre-tokenizer
 # of a byte-level BPE parts what it merges.
 _BORDER: Final = re.compile(r"(?<=[^\W\d_])(?=[ \n,.;:!?，。、！？；：])|(?<=[0-9])(?=[A-Za-z])")
+
+_REMEMBERED: Final = 64  # pieces whose tokens are remembered: a few megabytes at most
 
 _STAND_INS: Final = range(0xF0000, 0xFFFFE)  # private use: no tokenizer gives them a meaning
 
@@ -54,7 +57,8 @@ class PromptWriter:
     ) -> None:
         self._template = template
         self._ids = {text: id_ for text, id_ in specials.items() if len(text) > 1}
-        self._tokenize = tokenize
+        # Most of a chat is the same from one prompt to the next, and from one count to another.
+        self._read = lru_cache(_REMEMBERED)(lambda text: tuple(tokenize(text)))
         longest_first = sorted(self._ids, key=len, reverse=True)
         # Without special tokens: a pattern that matches nowhere.
         self._special = re.compile("(" + ("|".join(map(re.escape, longest_first)) or "(?!)") + ")")
@@ -89,7 +93,7 @@ class PromptWriter:
         rendered = self._template.render(chat, think=think)
         # The next turn renders this one without the opening of the answer: its reasoning is
         # dropped from the history.
-        bare = self._template.render(chat, think=think, answer=False)
+        bare = self._template.without_opening(rendered, think=think)
         check()
         fragments, of_bare = self._special.split(rendered), self._special.split(bare)
         shared = _common_length(fragments, of_bare)
@@ -105,7 +109,7 @@ class PromptWriter:
             for part in self._parts(typed(fragment)):
                 for piece in _pieces(part):
                     check()
-                    tokens += self._tokenize(piece)
+                    tokens += self._read(piece)
                     if len(tokens) > limit:
                         raise ContextFullError(
                             f"The prompt has more than the {limit} tokens that the context holds.",

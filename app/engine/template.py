@@ -27,6 +27,7 @@ class ChatTemplate:
 
     def __init__(self, source: str | None, owner: str) -> None:
         self._owner = owner
+        self._openings: dict[bool, str] = {}  # of an answer, by whether it thinks
         if not source:
             raise BadTemplateError(
                 f"`{owner}` has no chat template.",
@@ -40,8 +41,24 @@ class ChatTemplate:
                 remedy="Convert the model again from an intact checkpoint.",
             ) from error
 
-    def render(self, chat: Sequence[ChatMessage], *, think: bool, answer: bool = True) -> str:
-        """The prompt for `chat`; with `answer`, up to where the answer begins."""
+    def without_opening(self, rendered: str, *, think: bool) -> str:
+        """A prompt up to where its last message ends: what the next turn's begins with.
+
+        No second rendering: the opening of an answer is the same one for every chat. Where it
+        is not, the whole prompt is given back, and the next turn has a little more to read.
+        """
+        if think not in self._openings:
+            one = (ChatMessage(Role.USER, "."),)
+            whole = self.render(one, think=think)
+            bare = self._render(one, think=think, answer=False)
+            self._openings[think] = whole[len(bare) :] if whole.startswith(bare) else ""
+        return rendered.removesuffix(self._openings[think])
+
+    def render(self, chat: Sequence[ChatMessage], *, think: bool) -> str:
+        """The prompt for `chat`, up to where the answer begins."""
+        return self._render(chat, think=think, answer=True)
+
+    def _render(self, chat: Sequence[ChatMessage], *, think: bool, answer: bool) -> str:
         try:
             return self._template.render(
                 messages=list(_as_dicts(_systems_first(chat))),

@@ -9,6 +9,9 @@ request runs and whether it is to stop, and the pair's flag that the native loop
 `cancel` sets that flag where the request runs; where it still waits, it is taken out of
 the queue and ends at once. `close` does both with everything and joins the thread.
 
+`Count` is a question that takes no time to speak of, and waits for no answer's end: it is
+worked off between two events of whatever runs.
+
 What is measured of a pair is an errand: it runs when nothing waits, and stops when
 something comes, so that a question always goes first. It is done anew when nothing waits
 again. `Measure` runs the errands as a command, for who wants to wait for them.
@@ -32,6 +35,8 @@ from app.engine.messages import (
     Command,
     Compare,
     Compared,
+    Count,
+    Counted,
     Devices,
     Event,
     Failed,
@@ -77,7 +82,7 @@ class Worker:
         with self._changed:
             if not self._closing:
                 self._waiting.append((request, command))
-                if self._on_errand:
+                if self._on_errand and not isinstance(command, Count):
                     self._interrupt()
                 self._changed.notify()
                 return
@@ -161,6 +166,7 @@ class Worker:
         try:
             for event in self._events_of(request, command):
                 self._deliver(event)
+                self._count_between()
         except JobCancelled:
             self._deliver(never_begun(request, command))
         except Exception as error:
@@ -171,6 +177,21 @@ class Worker:
         finally:
             with self._changed:
                 self._running = None
+
+    def _count_between(self) -> None:
+        """What wants nothing but a count need not wait until the answer ends."""
+        with self._changed:
+            counts = [waiting for waiting in self._waiting if isinstance(waiting[1], Count)]
+            for waiting in counts:
+                self._waiting.remove(waiting)
+        for request, command in counts:
+            try:
+                assert isinstance(command, Count)
+                self._deliver(self._count(request, command))
+            except JobCancelled:  # the answer's stop is also this one's
+                self._deliver(never_begun(request, command))
+            except Exception as error:
+                self._deliver(Failed(request, _reported(error, f"command {request}")))
 
     def _events_of(self, request: int, command: Command) -> Iterator[Event]:
         match command:
@@ -186,6 +207,8 @@ class Worker:
                 return self._measure(request, command)
             case Compare():
                 return self._compare(request, command)
+            case Count():
+                return iter((self._count(request, command),))
 
     def _load(self, request: int, command: Load) -> Iterator[Event]:
         self._free()  # first, so that two models never need memory at once
@@ -223,6 +246,9 @@ class Worker:
 
     def _measure_plain(self) -> None:
         self._deliver(PlainMeasured(self._loaded().measure_plain()))
+
+    def _count(self, request: int, command: Count) -> Counted:
+        return Counted(request, self._loaded().count(command.chat, think=command.think))
 
     def _compare(self, request: int, command: Compare) -> Iterator[Event]:
         pair = self._loaded()

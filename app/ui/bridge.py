@@ -22,6 +22,8 @@ from app.engine import (
     AskParams,
     Cancelled,
     Command,
+    Count,
+    Counted,
     Decoded,
     Devices,
     Ending,
@@ -37,6 +39,7 @@ from app.engine import (
     ModelChanged,
     PlainMeasured,
     Prefilled,
+    Reading,
     RoundRecord,
 )
 
@@ -82,6 +85,7 @@ class LoadRequest(Request):
 class Reply(Request):
     """`finished` brings an `Answer`, also where it was cancelled."""
 
+    reading = Signal(object)  # Reading
     prefilled = Signal(object)  # Prefilled
     decoded = Signal(str, str, list)  # text, reasoning, RoundRecords
 
@@ -112,6 +116,10 @@ class EngineBridge(QObject):
 
     def ask(self, chat: tuple[ChatMessage, ...], params: AskParams) -> Reply:
         return self._submit(Ask(chat, params), Reply)
+
+    def count(self, chat: tuple[ChatMessage, ...], think: bool) -> Request:
+        """`finished` brings the tokens of the prompt for `chat`."""
+        return self._submit(Count(chat, think), Request)
 
     def devices(self) -> Request:
         """`finished` brings a tuple of `DeviceInfo`."""
@@ -166,6 +174,8 @@ class EngineBridge(QObject):
         match request, event:
             case LoadRequest(), Loading():
                 request.progressed.emit(event.fraction)
+            case Reply(), Reading():
+                request.reading.emit(event)
             case Reply(), Prefilled():
                 request.prefilled.emit(event)
             case _, Loaded():
@@ -174,6 +184,8 @@ class EngineBridge(QObject):
                 request.finished.emit(event.answer)
             case _, Devices():
                 request.finished.emit(event.devices)
+            case _, Counted():
+                request.finished.emit(event.tokens)
             case _, Failed():
                 request.failed.emit(event.error)
             case _, Cancelled():

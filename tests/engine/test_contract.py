@@ -19,6 +19,8 @@ from app.engine import (
     Command,
     Compare,
     Compared,
+    Count,
+    Counted,
     Decoded,
     Devices,
     Ending,
@@ -39,8 +41,11 @@ from app.engine import (
     ModelChanged,
     PlainMeasured,
     Prefilled,
+    Reading,
     Unload,
     Unloaded,
+    answering,
+    fake,
 )
 from app.errors import EngineError, ModelFileError
 from app.library import Pair
@@ -115,11 +120,57 @@ def test_every_command_has_its_end(listener: Listener, load: Load) -> None:
         QUESTION: Finished,
         Measure(): Measured,
         Compare(QUESTION.chat, QUESTION.params, (1, 2, 3, 4), 2): Compared,
+        Count(QUESTION.chat): Counted,
         Unload(): Unloaded,
     }
     assert {type(command) for command in ends} == set(get_args(Command))
     for command, kind in ends.items():
         assert type(listener.run(command)) is kind
+
+
+def read_in_parts_of(tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (answering, fake):
+        monkeypatch.setattr(module, "_READ_AT_ONCE", tokens)
+
+
+def test_a_count_is_what_an_answer_reads(listener: Listener, load: Load) -> None:
+    listener.run(load)
+    counted = listener.run(Count(QUESTION.chat))
+    prefilled = listener.of(listener.submit(QUESTION))[0]
+    assert isinstance(counted, Counted)
+    assert isinstance(prefilled, Prefilled)
+    assert counted.tokens == prefilled.prompt_tokens
+
+
+def test_a_count_does_not_wait_for_an_answers_end(listener: Listener, load: Load) -> None:
+    listener.run(load)
+    asked = [listener.submit(Ask(QUESTION.chat, AskParams(max_tokens=400))) for _ in range(3)]
+    listener.until(Decoded)
+    counted = listener.of(listener.submit(Count(chat("word " * 5000))))[-1]
+    assert isinstance(counted, Counted)
+    assert counted.tokens > 5000 / 2  # though the context holds 512
+    assert isinstance(listener.of(asked[-1])[-1], Finished)
+
+
+def test_a_long_prompt_tells_how_far_it_is(
+    listener: Listener, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener.run(load)
+    question = Ask(chat("word " * 60), AskParams(max_tokens=1))
+    whole = listener.of(listener.submit(question))
+    assert not [e for e in whole if isinstance(e, Reading)]
+    listener.run(Ask(chat("something else"), AskParams(max_tokens=1)))
+    read_in_parts_of(16, monkeypatch)
+    events = listener.of(listener.submit(question))
+    told = [e for e in events if isinstance(e, Reading)]
+    prefilled = events[len(told)]
+    assert isinstance(prefilled, Prefilled)
+    assert [e.done for e in told] == sorted({e.done for e in told})
+    assert all(0 < e.done < e.total == prefilled.prompt_tokens for e in told)
+    assert len(told) >= 2
+    assert isinstance(events[-1], Finished)
+    assert isinstance(whole[-1], Finished)
+    assert events[-1].answer.token_ids == whole[-1].answer.token_ids
 
 
 def test_devices_begin_with_the_cpu(listener: Listener) -> None:
@@ -286,12 +337,21 @@ def test_closing_ends_what_waits(door: EngineDoor, load: Load) -> None:
 
 
 def test_all_that_crosses_can_travel(
-    listener: Listener, load: Load, failing: Callable[[], Load]
+    listener: Listener,
+    load: Load,
+    failing: Callable[[], Load],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    read_in_parts_of(4, monkeypatch)
     chat = (ChatMessage(Role.USER, "é"), ChatMessage(Role.ASSISTANT, "a", "b"))
     commands: list[Command] = [
         *(ListDevices(), load, QUESTION, Ask(chat, AskParams(stop=("x",)))),
-        *(Measure(), Compare(QUESTION.chat, QUESTION.params, (1, 2, 3, 4), 2), Unload()),
+        *(
+            Measure(),
+            Count(QUESTION.chat),
+            Compare(QUESTION.chat, QUESTION.params, (1, 2, 3, 4), 2),
+            Unload(),
+        ),
     ]
     events: list[Event] = []
     for command in commands:

@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -275,3 +276,29 @@ def test_every_text_is_tokenised_once(demo: LoadedPair, source: str) -> None:
 def test_half_a_surrogate_pair_is_replaced(writer: PromptWriter) -> None:
     half, good = (writer.write(chat(t), think=False, limit=LIMIT) for t in ("a\ud83d b", "a� b"))
     assert half == good
+
+
+def test_a_prompt_is_rendered_once(demo: LoadedPair, source: str) -> None:
+    """And is what two renderings would have given, in tokens and in what may be kept of them."""
+    rendered: list[object] = []
+
+    class Watched(ChatTemplate):
+        def _render(self, *args: Any, **options: Any) -> str:
+            rendered.append(args)
+            return super()._render(*args, **options)
+
+    template = Watched(source, "demo")
+    writer = PromptWriter(template, demo.native.special_tokens(), demo.native.tokenize)
+    chats = [chat("Hi"), chat("Hi", "Hello.", "And now?")]
+    for think in (False, True):
+        writer.write(chats[0], think=think, limit=4096)
+        for messages in chats:
+            rendered.clear()
+            prompt = writer.write(messages, think=think, limit=4096)
+            assert len(rendered) == 1
+            bare = template._render(messages, think=think, answer=False)
+            assert writer.write(messages, think=think, limit=4096) == prompt
+            text = b"".join(demo.native.token_bytes(t, special=True) for t in prompt.tokens)
+            kept = prompt.tokens[: prompt.keep]
+            assert b"".join(demo.native.token_bytes(t, special=True) for t in kept) == bare.encode()
+            assert text.startswith(bare.encode())
