@@ -13,6 +13,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from app.presets import ChatOptions
+
 _TITLE: Final = 40
 """Characters of the first question that name a conversation."""
 
@@ -62,11 +64,19 @@ class Turn:
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """`turns` by id, in the order in which they came; `leaf` is the last one of the path."""
+    """`turns` by id, in the order in which they came; `leaf` is the last one of the path.
+
+    `draft` is what was written and not sent, `options` what holds for this chat alone, both
+    as JSON: see `app.drafting` and `app.presets`. `start` is the id of the first turn that a
+    model is still given (None: all).
+    """
 
     id: str = field(default_factory=_new_id)
     turns: dict[str, Turn] = field(default_factory=dict)
     leaf: str | None = None
+    draft: str = ""
+    options: str = ""
+    start: str | None = None
 
     def ask(self, text: str, *, instead_of: Turn | None = None) -> Turn:
         """A new question at the end of the path, or beside the one that it stands for."""
@@ -86,6 +96,19 @@ class Conversation:
             at = turns[-1].parent
         return tuple(reversed(turns))
 
+    def given(self, leaf: Turn | None = None) -> tuple[Turn, ...]:
+        """What a model is given of the path: all of it, or what is left from `start` on."""
+        path = self.path(leaf)
+        ids = [turn.id for turn in path]
+        return path[ids.index(self.start) :] if self.start in ids else path
+
+    def upcoming(self, text: str) -> tuple[ChatMessage, ...]:
+        """What a model would be given if `text` were asked now."""
+        question = Turn(Role.USER, self.leaf, text)
+        turns = {**self.turns, question.id: question}
+        asked = Conversation(turns=turns, leaf=question.id, options=self.options, start=self.start)
+        return asked.messages(question)
+
     def beside(self, turn: Turn) -> tuple[Turn, ...]:
         """All turns with the parent of `turn`, itself among them, in the order they came."""
         return tuple(t for t in self.turns.values() if t.parent == turn.parent)
@@ -96,8 +119,9 @@ class Conversation:
         Earlier questions without an answer are left out: a prompt that was too long
         would make every later one too long as well, and templates want turns.
         """
-        path = self.path(question)
-        result: list[ChatMessage] = []
+        path = self.given(question)
+        system = ChatOptions.of_json(self.options).system
+        result = [ChatMessage(Role.SYSTEM, system)] if system.strip() else []
         for turn, following in pairwise(path):
             if following.said if turn.role is Role.USER else turn.said:
                 result.append(ChatMessage(turn.role, turn.text, turn.reasoning))

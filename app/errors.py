@@ -11,6 +11,7 @@ with status 1. Lower errors are translated where they arise, with
     ├── UnsupportedModelError    a model of a kind that Slipstream does not run
     ├── ModelFileError           a GGUF file that is missing, incomplete or foreign
     ├── PairMismatchError        a drafter that does not belong to its target
+    ├── AttachmentError          a file that cannot go with a message
     ├── OutputError              a file or folder that cannot be written
     ├── TemplateError            a chat template that cannot be used on this chat
     ├── ContextFullError         a prompt that does not fit the context
@@ -74,6 +75,10 @@ class ModelFileError(SlipstreamError):
 
 class PairMismatchError(SlipstreamError):
     """A drafter that does not belong to its target."""
+
+
+class AttachmentError(SlipstreamError):
+    """A file that cannot go with a message."""
 
 
 class OutputError(SlipstreamError):

@@ -43,6 +43,10 @@ def settings_file() -> Path:
     return config() / "settings.toml"
 
 
+def presets_file() -> Path:
+    return config() / "presets.json"
+
+
 def models() -> Path:
     """One folder a model."""
     return data() / "models"

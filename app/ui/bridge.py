@@ -96,6 +96,7 @@ R = TypeVar("R", bound=Request)
 class EngineBridge(QObject):
     model_changed = Signal(object)  # LoadedModel, or None
     plain_measured = Signal(float)
+    reading = Signal(object)  # Reading of whatever prompt is being read; None: none is any more
 
     def __init__(self, engine: EngineDoor, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -176,12 +177,15 @@ class EngineBridge(QObject):
                 request.progressed.emit(event.fraction)
             case Reply(), Reading():
                 request.reading.emit(event)
+                self.reading.emit(event)
             case Reply(), Prefilled():
                 request.prefilled.emit(event)
+                self.reading.emit(None)
             case _, Loaded():
                 request.finished.emit(event.model)
             case _, Finished():
                 request.finished.emit(event.answer)
+                self.reading.emit(None)
             case _, Devices():
                 request.finished.emit(event.devices)
             case _, Counted():

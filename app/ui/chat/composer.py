@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
@@ -10,13 +11,17 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QPushButton,
     QSizePolicy,
     QTextEdit,
     QVBoxLayout,
     QWidget,
 )
 
+from app.drafting import Attachment, Draft
+from app.ui.chat.chips import Chips
 from app.ui.look import theme, words
+from app.ui.look.controls import Elided
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Size, Space
 
@@ -31,6 +36,7 @@ class Field(QTextEdit):
     # No QPlainTextEdit: that one begins every paragraph at the left, whatever its language.
     send_wanted = Signal()
     long_pasted = Signal(str)
+    files_given = Signal(list)  # of Path
     focused = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -66,8 +72,13 @@ class Field(QTextEdit):
         self.composing = bool(event.preeditString())
         super().inputMethodEvent(event)
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasUrls() or super().canInsertFromMimeData(source)
+
     def insertFromMimeData(self, source: QMimeData) -> None:
-        if len(text := source.text()) > LONG_PASTE:
+        if files := local_files(source):
+            self.files_given.emit(files)
+        elif len(text := source.text()) > LONG_PASTE:
             self.long_pasted.emit(text)
         else:
             self.insertPlainText(text)
@@ -95,12 +106,21 @@ class Field(QTextEdit):
         self.setFixedHeight(lines * line + 8)
 
 
+def local_files(source: QMimeData) -> list[Path]:
+    """Files of this machine that are pasted or dropped."""
+    return [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
+
+
 class Composer(QFrame):
     """It keeps what was written until `clear`: whoever takes the message says so."""
 
-    send_wanted = Signal(str)
+    send_wanted = Signal()
     stop_wanted = Signal()
     think_changed = Signal(bool)
+    edited = Signal()  # the draft is another one
+    files_given = Signal(list)  # of Path
+    files_wanted = Signal()  # the user wants to choose some
+    options_wanted = Signal()  # of this chat
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -108,13 +128,27 @@ class Composer(QFrame):
         self._busy = False
         self._obstacle = ""
         self._waiting = False  # for the obstacle to go: then it is sent by itself
-        self._pasted: list[str] = []
+        self._said = ""  # by whoever decides whether it can be sent
+        self._attachments: tuple[Attachment, ...] = ()
+        self._tokens: dict[Attachment, int] = {}
+        self._setting = False
         self.field = Field()
-        self._pastes = IconButton(
-            "close", "Remove the pasted text", kind="outline", text="-", size=14
-        )
-        self._pastes.clicked.connect(lambda: self._set_pasted([]))
-        self._pastes.hide()
+        self.chips = Chips()
+        self.warning = QLabel()
+        self.warning.setProperty("kind", "error")
+        self.warning.setFont(theme.font(Size.SMALL))
+        self.warning.setWordWrap(True)
+        self.remedies = QHBoxLayout()
+        self.remedies.setSpacing(Space.S)
+        self._warned = QWidget()
+        warned = QVBoxLayout(self._warned)
+        warned.setContentsMargins(0, 0, 0, 0)
+        warned.addWidget(self.warning)
+        warned.addLayout(self.remedies)
+        self._warned.hide()
+        self.attach_button = IconButton("attach", "Attach text or PDF files (Ctrl+O)")
+        self.options = IconButton("person", "This chat: system prompt, preset (Ctrl+P)")
+        self.options.setProperty("opens_sheet", True)
         self._think = IconButton(
             "think", "Let the model think before it answers", kind="toggle", text="Think", size=16
         )
@@ -123,7 +157,7 @@ class Composer(QFrame):
         self._context.setProperty("kind", "caption")
         self._context.setFont(theme.font(Size.SMALL))
         self._context.setAccessibleName("Context used: unknown")
-        self._hint = QLabel()
+        self._hint = Elided()
         self._hint.setProperty("kind", "caption")
         self._hint.setFont(theme.font(Size.SMALL))
         self.stop = IconButton("stop", "Stop the answer (Esc)", kind="stop", role="text")
@@ -132,22 +166,28 @@ class Composer(QFrame):
 
         tools = QHBoxLayout()
         tools.setSpacing(Space.S)
+        tools.addWidget(self.attach_button)
+        tools.addWidget(self.options)
         tools.addWidget(self._think)
-        tools.addWidget(self._hint)
-        tools.addStretch(1)
+        tools.addWidget(self._hint, 1)
         tools.addWidget(self._context)
         tools.addWidget(self.stop)
         tools.addWidget(self.send)
         column = QVBoxLayout(self)
         column.setContentsMargins(Space.M, Space.M, Space.S, Space.S)
         column.setSpacing(Space.S)
-        column.addWidget(self._pastes, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.chips)
         column.addWidget(self.field)
+        column.addWidget(self._warned)
         column.addLayout(tools)
 
         self.field.send_wanted.connect(self._send)
         self.field.textChanged.connect(self._edited)
-        self.field.long_pasted.connect(lambda text: self._set_pasted([*self._pasted, text]))
+        self.field.long_pasted.connect(self._paste)
+        self.field.files_given.connect(self.files_given)
+        self.chips.removed.connect(self._remove)
+        self.attach_button.clicked.connect(self.files_wanted)
+        self.options.clicked.connect(self.options_wanted)
         self.field.focused.connect(self._show_focus)
         self.send.clicked.connect(self._send)
         self.stop.clicked.connect(self.stop_wanted)
@@ -186,47 +226,101 @@ class Composer(QFrame):
         self._update()
         self._send_waiting()
 
-    def clear(self) -> None:
-        self.field.clear()
-        self._set_pasted([])
+    # --- the draft --------------------------------------------------------------
 
-    def set_context(self, used: int, size: int) -> None:
-        self._context.setText(f"{words.count(used)} / {words.count(size)}" if size else "")
+    def draft(self) -> Draft:
+        return Draft(self.field.toPlainText(), self._attachments)
+
+    def set_draft(self, draft: Draft) -> None:
+        """Put a draft in place of whatever there is; nobody is told."""
+        self._setting = True
+        if draft.text != self.field.toPlainText():
+            self.field.setPlainText(draft.text)
+            self.field.moveCursor(QTextCursor.MoveOperation.End)
+        self._set_attachments(draft.attachments)
+        self._setting = self._waiting = False
+        self._update()
+
+    def clear(self) -> None:
+        self.set_draft(Draft())
+        self.edited.emit()
+
+    def attach(self, attachment: Attachment) -> None:
+        self._set_attachments((*self._attachments, attachment))
+        self._edited()
+
+    def set_tokens(self, tokens: dict[Attachment, int]) -> None:
+        """Of attachments, as far as they are known."""
+        self._tokens = tokens
+        self.chips.show_attachments(self._attachments, tokens)
+
+    # --- what is said about it ---------------------------------------------------
+
+    def set_hint(self, text: str) -> None:
+        self._said = text
+        self._update()
+
+    def set_warning(self, text: str) -> None:
+        """Why it will not be answered, and what can be done: see `remedies`."""
+        self.warning.setText(text)
+        self._warned.setVisible(bool(text))
+
+    def add_remedy(self, text: str) -> QPushButton:
+        """A button that is seen with a warning."""
+        button = QPushButton(text)
+        button.setProperty("kind", "outline")
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        if self.remedies.count():
+            self.remedies.takeAt(self.remedies.count() - 1)
+        self.remedies.addWidget(button)
+        self.remedies.addStretch(1)
+        return button
+
+    def set_context(self, used: int, size: int, exact: bool = True) -> None:
         about = f"Context used: {used} of {size} tokens" if size else "Context used: unknown"
+        mark = "" if exact else " …"
+        self._context.setText(f"{words.count(used)} / {words.count(size)}{mark}" if size else "")
+        self._context.setProperty("kind", "error" if 0 < size <= used else "caption")
+        self._context.style().unpolish(self._context)
+        self._context.style().polish(self._context)
         self._context.setAccessibleName(about)
         self._context.setToolTip(about)
 
     def _send(self) -> None:
         if self.send.isEnabled() and not self._busy:
-            self.send_wanted.emit(self._message())
+            self.send_wanted.emit()
 
     def _send_waiting(self) -> None:
         if self._waiting and not self._obstacle and not self._busy:
             self._waiting = False
             self._send()
 
-    def _message(self) -> str:
-        written = self.field.toPlainText().strip("\n")
-        return "\n\n".join(part for part in (written, *self._pasted) if part.strip())
-
     def _blank(self) -> bool:
-        """Whether there is nothing to send; the pasted texts need no look for that."""
-        return not self._pasted and not self.field.toPlainText().strip()
+        """Whether there is nothing to send; attachments need no look for that."""
+        return not self._attachments and not self.field.toPlainText().strip()
 
     def _edited(self) -> None:
+        if self._setting:
+            return
         self._waiting = False
         self._update()
+        self.edited.emit()
 
-    def _set_pasted(self, texts: list[str]) -> None:
-        self._pasted = [text for text in texts if text.strip()]
-        length = sum(map(len, self._pasted))
-        self._pastes.setText(f"Pasted text · {words.count(length)} characters")
-        self._pastes.setVisible(bool(self._pasted))
-        self._update()
+    def _paste(self, text: str) -> None:
+        if text.strip():
+            self.attach(Attachment("Pasted text", text, pasted=True))
+
+    def _remove(self, place: int) -> None:
+        self._set_attachments(self._attachments[:place] + self._attachments[place + 1 :])
+        self._edited()
+
+    def _set_attachments(self, attachments: tuple[Attachment, ...]) -> None:
+        self._attachments = attachments
+        self.chips.show_attachments(attachments, self._tokens)
 
     def _update(self) -> None:
         waits = " · sent as soon as it can be" if self._waiting else ""
-        self._hint.setText(f"{self._obstacle}{waits}" if self._obstacle else "")
+        self._hint.set_text(f"{self._obstacle}{waits}" if self._obstacle else self._said)
         self.send.setEnabled(not self._obstacle and not self._blank())
 
     def _show_focus(self, focused: bool) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
     QButtonGroup,
     QFrame,
     QHBoxLayout,
+    QLabel,
+    QSizePolicy,
     QToolButton,
     QWidget,
 )
@@ -39,6 +41,32 @@ def is_text(event: QKeyEvent) -> bool:
     alt = bool(modifiers & Qt.KeyboardModifier.AltModifier)
     meta = bool(modifiers & Qt.KeyboardModifier.MetaModifier)
     return event.text().isprintable() and event.text() != "" and control == alt and not meta
+
+
+class Elided(QLabel):
+    """A line that takes what room there is, and tells the rest in its tooltip."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def whole(self) -> str:
+        return self._whole
+
+    def set_text(self, text: str) -> None:
+        self._whole = text
+        self.setAccessibleName(text)
+        self.setToolTip(text)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        right = Qt.TextElideMode.ElideRight
+        self.setText(self.fontMetrics().elidedText(self._whole, right, self.width()))
 
 
 class Segments(QFrame):

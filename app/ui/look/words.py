@@ -33,6 +33,14 @@ def count(tokens: int) -> str:
     return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k"
 
 
+def tokens(amount: int) -> str:
+    return f"{amount:,} token" if amount == 1 else f"{amount:,} tokens"
+
+
+def reading(done: int, total: int) -> str:
+    return f"Reading the prompt … {done:,} of {tokens(total)}"
+
+
 def number(amount: int, noun: str) -> str:
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
 
@@ -83,6 +91,8 @@ def finish_note(answer: Answer) -> str:
             return f"Stopped at the token limit{thinking}."
         case FinishReason.CONTEXT:
             return f"Stopped because the context is full{thinking}."
+        case FinishReason.CANCELLED if not answer.completion_tokens:
+            return "Stopped by you before it began: the prompt was still being read."
         case FinishReason.CANCELLED:
             return f"Stopped by you{thinking}."
     return "" if answer.text else "The model ended its answer without text."

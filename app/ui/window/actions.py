@@ -23,6 +23,7 @@ class Actions:
         self.menu = self._into = QMenu(window)
         self.menu.setAccessibleName("Menu")
         self.new_chat = self._add("New chat", _STANDARD.New)
+        self.attach = self._add("Attach files …", _STANDARD.Open)
         self.stop = self._add("Stop the answer", _STANDARD.Cancel)
         self.again = self._add("Answer again", "Ctrl+R")
         self.copy_answer = self._add("Copy the last answer", "Ctrl+Shift+C")

@@ -14,6 +14,7 @@ from app.conversation import Conversation, Turn
 from app.engine import AskParams, Backend, Sampling, Verify
 from app.errors import SlipstreamError
 from app.loading import LoadChoice
+from app.presets import ChatOptions
 from app.ui.bridge import EngineBridge
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.meters.model import Meters
@@ -108,7 +109,7 @@ class Controller(QObject):
         """How the next answer is made; None where none can be now."""
         if self._loader.obstacle:
             return None
-        s = self._flow.current
+        s = ChatOptions.of_json(self.current.options).over(self._flow.current)
         try:
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)
             return AskParams(s.max_tokens, Verify(s.verify), sampling, s.block, think=s.think)

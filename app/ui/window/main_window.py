@@ -8,12 +8,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QPoint, QSettings, Qt
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
+    QFileDialog,
     QHBoxLayout,
     QLabel,
     QMainWindow,
@@ -21,12 +30,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.engine import DeviceInfo, EngineDoor, LoadedModel
+from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import SlipstreamError
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
-from app.ui.chat.composer import Composer
+from app.ui.chat.composer import Composer, local_files
+from app.ui.chat.context import Context
 from app.ui.look import theme, words
 from app.ui.look.controls import is_text, press_focused
 from app.ui.look.icons import IconButton
@@ -47,6 +57,7 @@ from app.ui.window.help import HelpSheet, Topic
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
+from app.ui.window.writing import Writing
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +83,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(*LEAST)
+        self.setAcceptDrops(True)
         self._look, self._remembered = look, remembered
 
         self.bridge = EngineBridge(engine, self)
@@ -86,6 +98,8 @@ class MainWindow(QMainWindow):
         self.chats = Chats()
         self.notices = Notices()
         self.composer = Composer()
+        self.context = Context(self.bridge, self)
+        self.writing = Writing(self.controller, self.composer, self.context, self)
         self.panel = MeterPanel(self.meters)
         self.actions_ = Actions(self)
         self._lay_out()
@@ -166,7 +180,7 @@ class MainWindow(QMainWindow):
         self.chats.suggested.connect(self._suggest)
         self.chats.link_chosen.connect(self.notices.offer_link)
         self.chats.again_wanted.connect(controller.again)
-        self.composer.send_wanted.connect(self._send)
+        self.composer.files_wanted.connect(self.actions_.attach.trigger)
         self.composer.stop_wanted.connect(controller.stop)
         self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
         for sheet in (self.sheet, self.help):
@@ -185,12 +199,14 @@ class MainWindow(QMainWindow):
         loader.changed.connect(self._show_loading)
         loader.failed.connect(self._tell_no_model)
         self.bridge.model_changed.connect(self._show_model)
+        self.bridge.reading.connect(self._show_reading)
         self.bridge.plain_measured.connect(self.meters.set_plain)
         self.meters.changed.connect(self._show_figures)
 
     def _wire_actions(self) -> None:
         actions = self.actions_
         actions.connect(actions.new_chat, self.controller.new_chat)
+        actions.connect(actions.attach, self._choose_files)
         actions.connect(actions.stop, self.controller.stop)
         actions.connect(actions.again, self.controller.again)
         actions.connect(actions.copy_answer, self._copy_last)
@@ -208,6 +224,7 @@ class MainWindow(QMainWindow):
         follow("theme", self._look.choose)
         follow("send_with", self.composer.set_send_with)
         follow("think", self.composer.set_think)
+        follow("think", self.context.set_think)
         follow("model", self.header.picker.set_chosen)
         follow("model", lambda model: self.demo_note.setVisible(model == "demo"))
         follow("show_sidebar", lambda wanted: self.sides.want(Side.CHATS, wanted))
@@ -215,9 +232,11 @@ class MainWindow(QMainWindow):
 
     # --- chats ------------------------------------------------------------------
 
-    def _send(self, text: str) -> None:
-        if self.controller.ask(text):
-            self.composer.clear()
+    def _choose_files(self) -> None:
+        kinds = "Text and PDF files (*.txt *.md *.pdf *.csv *.json *.py);;All files (*)"
+        chosen, _ = QFileDialog.getOpenFileNames(self, "Attach files", "", kinds)
+        self.writing.attach([Path(name) for name in chosen])
+        self.composer.field.setFocus()
 
     def _suggest(self, text: str) -> None:
         if self.loader.obstacle:
@@ -258,10 +277,15 @@ class MainWindow(QMainWindow):
 
     def _show_model(self, model: LoadedModel | None) -> None:
         self.meters.set_model(model)
+        self.context.set_size(model.n_ctx if model else 0)
         self.header.set_model(model)
         self.model_list.refresh()
         if model and model.fallback and self.flow.current.backend == "gpu":
             self.notices.add(f"The model runs on the {model.backend.upper()}.", model.fallback)
+
+    def _show_reading(self, reading: Reading | None) -> None:
+        """How far a long prompt is read."""
+        self.composer.set_hint(words.reading(reading.done, reading.total) if reading else "")
 
     def _show_figures(self) -> None:
         self._show_state()
@@ -280,8 +304,7 @@ class MainWindow(QMainWindow):
         self.header.chip.show_state(state_of(self.meters, self.loader.activity, backend))
 
     def _show_context(self) -> None:
-        size = self.meters.model.n_ctx if self.meters.model else 0
-        self.composer.set_context(self.controller.current.context, size)
+        self.writing.show(self.controller.current)
 
     def _find_devices(self) -> None:
         request = self.bridge.devices()
@@ -339,6 +362,15 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         self.sides.place(self.header.height())
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if local_files(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Files dropped anywhere go with the message."""
+        self.writing.attach(local_files(event.mimeData()))
+        event.acceptProposedAction()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """What whatever has the focus did not want."""
         if press_focused(event):
@@ -357,6 +389,7 @@ class MainWindow(QMainWindow):
         if self._remembered is not None:
             geometry.save(self, self._remembered)
         self.hide()  # what follows may take a moment
+        self.writing.keep()
         self.controller.stop()
         self.loader.close(2.0)
         for close in (self.flow.close, self.bridge.close):

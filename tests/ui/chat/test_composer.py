@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtCore import QMimeData, Qt, QUrl
 from pytestqt.qtbot import QtBot
 
+from app.drafting import Attachment, Draft
 from app.ui.chat.composer import LONG_PASTE, Composer
 from app.ui.look.theme import Theme
 
@@ -21,7 +24,7 @@ def composer(qtbot: QtBot, look: Theme) -> Composer:
 @pytest.fixture
 def sent(composer: Composer) -> list[str]:
     texts: list[str] = []
-    composer.send_wanted.connect(texts.append)
+    composer.send_wanted.connect(lambda: texts.append(composer.draft().message()))
     return texts
 
 
@@ -51,19 +54,17 @@ def test_a_long_paste_costs_nothing_at_each_key(
 ) -> None:
     paste(composer, "x" * 1_000_000)
     joined: list[None] = []
-    whole = Composer._message
-    monkeypatch.setattr(Composer, "_message", lambda self: joined.append(None) or whole(self))
+    whole = Draft.message
+    monkeypatch.setattr(Draft, "message", lambda self: joined.append(None) or whole(self))
     qtbot.keyClicks(composer.field, "Decode this")
     assert composer.send.isEnabled()
     assert not joined
-    qtbot.keyClick(composer.field, Qt.Key.Key_Return)
-    assert len(joined) == 1
 
 
 def test_a_blank_paste_is_none(composer: Composer) -> None:
     paste(composer, " " * (LONG_PASTE + 1))
     assert not composer.send.isEnabled()
-    assert not composer._pastes.isVisible()
+    assert not composer.chips.isVisible()
 
 
 def test_a_suggestion_is_sent_when_nothing_is_in_the_way(
@@ -73,7 +74,7 @@ def test_a_suggestion_is_sent_when_nothing_is_in_the_way(
     composer.set_busy(True)
     composer.suggest("Count to twenty")
     assert composer.field.toPlainText() == "Count to twenty"
-    assert "sent as soon as it can be" in composer._hint.text()
+    assert "sent as soon as it can be" in composer._hint.whole()
     composer.set_obstacle("")
     assert not sent  # an answer still runs
     composer.set_busy(False)
@@ -90,3 +91,37 @@ def test_a_suggestion_leaves_a_draft_to_the_user(composer: Composer, sent: list[
     composer.set_obstacle("")
     assert not sent
     assert composer.field.toPlainText() == "A draft\nCount to twenty"
+
+
+def test_a_draft_comes_and_goes_as_it_is(composer: Composer) -> None:
+    told: list[None] = []
+    composer.edited.connect(lambda: told.append(None))
+    draft = Draft("Read this:\n", (Attachment("a.py", "x = 1\n"), Attachment("b", "b", True)))
+    composer.set_draft(draft)
+    assert composer.draft() == draft == Draft.of_json(draft.json())
+    assert not told
+    assert [b.text() for b in composer.chips.buttons] == ["a.py · 6 characters", "b · 1 characters"]
+    composer.set_tokens({draft.attachments[0]: 5})
+    assert composer.chips.buttons[0].text() == "a.py · 5 tokens"
+    composer.chips.buttons[0].click()
+    assert composer.draft().attachments == draft.attachments[1:]
+    assert told
+
+
+def test_many_attachments_take_no_more_room(composer: Composer) -> None:
+    many = tuple(Attachment(f"{i}.txt", "text") for i in range(9))
+    composer.set_draft(Draft("", many))
+    assert len(composer.chips.buttons) == 4
+    assert "6 more" in composer.chips.buttons[-1].text()
+    composer.chips.buttons[-1].click()
+    assert composer.draft().attachments == many[:-1]
+
+
+def test_pasted_files_are_given_on(composer: Composer, tmp_path: Path) -> None:
+    given: list[list[Path]] = []
+    composer.files_given.connect(given.append)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "a b.txt"))])
+    composer.field.insertFromMimeData(data)
+    assert given == [[tmp_path / "a b.txt"]]
+    assert not composer.field.toPlainText()

@@ -1,0 +1,64 @@
+"""What is written and not sent: a text, and the files that go with it, whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+_FENCES: Final = re.compile(r"^`{3,}", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file's text, or a long pasted one, which has no name of a file."""
+
+    name: str
+    text: str
+    pasted: bool = False
+
+    def message(self) -> str:
+        """As the model is given it: under its name, and fenced where it is a file's."""
+        if self.pasted:
+            return self.text
+        longest = max((len(fence) for fence in _FENCES.findall(self.text)), default=2)
+        fence = "`" * (longest + 1)
+        kind = self.name.rpartition(".")[2] if "." in self.name else ""
+        text = self.text if self.text.endswith("\n") else f"{self.text}\n"
+        return f"File `{self.name}`:\n\n{fence}{kind}\n{text}{fence}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to send."""
+        return bool(self.attachments or self.text.strip())
+
+    def message(self) -> str:
+        """All of it as one text: what was written first, then each attachment."""
+        parts = (self.text.strip("\n"), *(a.message() for a in self.attachments))
+        return "\n\n".join(part for part in parts if part.strip())
+
+    def json(self) -> str:
+        """Empty where there is nothing."""
+        if not self.text and not self.attachments:
+            return ""
+        files = [[a.name, a.text, a.pasted] for a in self.attachments]
+        return json.dumps({"text": self.text, "attachments": files})
+
+    @classmethod
+    def of_json(cls, text: str) -> Self:
+        """What `json` wrote; nothing where it is something else."""
+        try:
+            found = json.loads(text)
+            files = tuple(
+                Attachment(str(name), str(content), bool(pasted))
+                for name, content, pasted in found["attachments"]
+            )
+            return cls(str(found["text"]), files)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return cls()

@@ -1,0 +1,133 @@
+"""What is written, and for which chat: drafts, attachments, and whether they fit.
+
+A draft belongs to its chat and comes back with it. A text leaves the composer only when it
+was accepted; one that the context does not hold is told about before it is sent, with what
+can be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import attachments
+from app.conversation import Conversation
+from app.drafting import Attachment, Draft
+from app.ui import task
+from app.ui.chat.composer import Composer
+from app.ui.chat.context import Context, Use
+from app.ui.look import words
+from app.ui.window.controller import Controller
+
+_SAVED_MS: Final = 500
+"""Pause in writing after which a draft is kept."""
+_AROUND: Final = 64
+"""Tokens that a template writes around a message, at most."""
+
+
+class Writing(QObject):
+    edited = Signal(object)  # Conversation: its draft is another one
+    sent = Signal()
+
+    def __init__(
+        self, controller: Controller, composer: Composer, context: Context, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._controller, self._composer, self._context = controller, composer, context
+        self._shown: Conversation | None = None
+        self._sending = False  # as soon as it is counted
+        self._save = QTimer(self, interval=_SAVED_MS, singleShot=True)
+        self._save.timeout.connect(self.keep)
+        composer.edited.connect(self._edited)
+        composer.send_wanted.connect(self.send)
+        composer.files_given.connect(self.attach)
+        context.changed.connect(self._show_use)
+        context.counted.connect(lambda: composer.set_tokens(context.tokens))
+
+    def show(self, conversation: Conversation) -> None:
+        """Another chat is on view, or the same one again: put its draft into the composer."""
+        if conversation is not self._shown:
+            self.keep()
+            self._sending = False
+            self._shown = conversation
+            self._composer.set_draft(Draft.of_json(conversation.draft))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """The chat on view has grown."""
+        if self._shown is not None:
+            self._context.show(self._shown, self._composer.draft(), self._controller.busy)
+
+    def keep(self) -> None:
+        """The draft of the chat on view goes into it."""
+        self._save.stop()
+        if self._shown is not None and self._shown.draft != (draft := self._draft_json()):
+            self._shown.draft = draft
+            self.edited.emit(self._shown)
+
+    def send(self) -> None:
+        """Send what is written if it fits; where that is not known yet, once it is."""
+        use, draft = self._context.use, self._composer.draft()
+        room = use.size - self._controller.current.context
+        # A token has a byte at least: what has fewer than fit needs no count.
+        sure = use.size == 0 or len(draft.message().encode("utf-8", "replace")) + _AROUND < room
+        if not sure and not self._context.settled:
+            self._sending = True
+            self._composer.set_hint("Counting its tokens …")
+            return
+        self._sending = False
+        if not sure and use.too_long:
+            return  # what can be done is on view
+        if self._controller.ask(draft.message()):
+            self._composer.clear()
+            self.keep()
+            self.sent.emit()
+
+    def attach(self, files: Sequence[Path]) -> None:
+        """Read files off the main thread; each is attached whole, or refused with a reason."""
+        for file in files:
+            self._read(file)
+
+    def _read(self, file: Path) -> None:
+        chat = self._shown
+
+        def attach(attachment: Attachment) -> None:
+            if chat is self._shown:  # else the user has gone on to another chat
+                self._composer.attach(attachment)
+
+        refuse = self._controller.refused.emit
+        task.run(self, lambda progress, cancel: attachments.read(file), attach, refuse)
+
+    def _edited(self) -> None:
+        self._sending = False
+        self._composer.set_hint("")
+        self._save.start()
+        self.refresh()
+
+    def _show_use(self, use: Use) -> None:
+        self._composer.set_context(use.used, use.size, use.exact)
+        self._composer.set_warning(self._warning(use) if use.exact else "")
+        if self._sending and self._context.settled:
+            self._composer.set_hint("")
+            self.send()
+
+    def _warning(self, use: Use) -> str:
+        if not use.too_long:
+            return ""
+        over = use.used - use.size + 1
+        if self._composer.draft():
+            return (
+                f"Too long by {words.tokens(over)}: this chat and what is written have "
+                f"{words.tokens(use.used)}, the context holds {use.size:,}. Shorten it, "
+                "go on without the oldest messages, or start a new chat."
+            )
+        return (
+            f"This chat fills the context of {use.size:,} tokens. Go on without its oldest "
+            "messages, or start a new chat."
+        )
+
+    def _draft_json(self) -> str:
+        return self._composer.draft().json()

@@ -1,0 +1,149 @@
+"""What is written stays with its chat, is counted, and is told about where it is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.engine import Count, Script
+from app.ui.look.notice import Notice
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+
+Ask = Callable[[MainWindow, str], None]
+
+LONG = " ".join(f"word{i}" for i in range(400))
+
+
+def used(window: MainWindow) -> int:
+    return window.context.use.used
+
+
+def test_a_draft_belongs_to_its_chat(open_window: OpenWindow, ask: Ask, qtbot: QtBot) -> None:
+    window = open_window()
+    ask(window, "Hello?")
+    first = window.controller.current
+    qtbot.keyClicks(window.composer.field, "for the first")
+    window.actions_.new_chat.trigger()
+    assert window.composer.field.toPlainText() == ""
+    qtbot.keyClicks(window.composer.field, "for the second")
+    window.controller.show_chat(first.id)
+    assert window.composer.field.toPlainText() == "for the first"
+    window.actions_.new_chat.trigger()
+    assert window.composer.field.toPlainText() == "for the second"
+
+
+def test_a_draft_is_kept_after_a_pause(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window()
+    edited: list[object] = []
+    window.writing.edited.connect(edited.append)
+    qtbot.keyClicks(window.composer.field, "Hello")
+    wait_until(lambda: bool(edited))
+    assert edited == [window.controller.current]
+    assert "Hello" in window.controller.current.draft
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
+    assert window.controller.current.draft == ""
+
+
+def test_the_draft_is_part_of_the_context(
+    open_window: OpenWindow, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text="one two three")))
+    ask(window, "Hello?")
+    assert used(window) == 5 + 3
+    qtbot.keyClicks(window.composer.field, "four words more here")
+    assert "…" in window.composer._context.text()  # it is not counted yet
+    wait_until(lambda: window.context.use.exact)
+    # a word a token, and four a message: Hello?, the answer, the draft
+    assert used(window) == 5 + 7 + 8
+    window.composer.clear()
+    wait_until(lambda: window.context.use.exact)
+    assert used(window) == 8
+    window.actions_.new_chat.trigger()
+    assert used(window) == 0
+
+
+def test_the_draft_is_counted_while_an_answer_comes(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text=LONG * 10), batch=1))
+    window.controller.ask("Go")
+    qtbot.keyClicks(window.composer.field, "and then some")
+    wait_until(lambda: window.context.use.exact and window.controller.current.context > 20)
+    assert window.controller.busy
+    wait_until(lambda: used(window) == window.controller.current.context + 7)
+
+
+def test_typing_asks_for_few_counts(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine()
+    window = open_window(engine)
+    qtbot.keyClicks(window.composer.field, "a text of more letters than a pause has time for")
+    wait_until(lambda: window.context.settled)
+    assert len([c for c in engine.commands if isinstance(c, Count)]) < 10
+
+
+def test_what_is_too_long_is_told_before_it_is_sent(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine()
+    window = open_window(engine, n_ctx=256)
+    window.composer.field.insertPlainText("word " * 300)
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)  # sooner than it is counted
+    wait_until(window.composer.warning.isVisible)
+    assert "Too long by 49 tokens" in window.composer.warning.text()
+    assert not engine.asked
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
+    assert not engine.asked
+    assert window.composer.field.toPlainText()
+    window.composer.field.setPlainText("word " * 100)
+    wait_until(lambda: not window.composer.warning.isVisible())
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
+    wait_until(lambda: len(engine.asked) == 1)
+
+
+def test_a_long_text_that_fits_is_sent_once_it_is_counted(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine()
+    window = open_window(engine, n_ctx=256)
+    window.composer.field.insertPlainText("word " * 200)
+    qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
+    assert not engine.asked
+    assert "Counting" in window.composer._hint.whole()
+    wait_until(lambda: len(engine.asked) == 1)
+    assert not window.composer.field.toPlainText()
+
+
+def test_files_are_attached_or_refused(
+    open_window: OpenWindow, tmp_path: Path, wait_until: WaitUntil
+) -> None:
+    good, bad = tmp_path / "good.txt", tmp_path / "bad.bin"
+    good.write_text("five words are in it")
+    bad.write_bytes(b"\0\1\2\xff")
+    window = open_window()
+    window.writing.attach([good, bad])
+    wait_until(lambda: bool(window.composer.chips.buttons))
+    wait_until(lambda: "tokens" in window.composer.chips.buttons[0].text())
+    wait_until(lambda: bool(window.findChildren(Notice)))
+    assert "`bad.bin` is not attached" in window.findChildren(Notice)[0].message
+    window.composer.send.click()
+    wait_until(lambda: bool(window.controller.current.turns))
+    assert "five words are in it" in window.controller.current.path()[0].text
+
+
+def test_a_long_prompt_tells_how_far_it_is(open_window: OpenWindow, wait_until: WaitUntil) -> None:
+    window = open_window(BatchEngine(Script(text="Fine."), batch=1), n_ctx=65536)
+    told: list[str] = []
+    window.bridge.reading.connect(lambda _: told.append(window.composer._hint.whole()))
+    window.controller.ask("word " * 5000)
+    wait_until(lambda: not window.controller.busy)
+    assert "Reading the prompt … 2,048 of 5,004 tokens" in told
+    assert window.composer._hint.whole() == ""
