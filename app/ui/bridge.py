@@ -95,6 +95,7 @@ R = TypeVar("R", bound=Request)
 
 class EngineBridge(QObject):
     model_changed = Signal(object)  # LoadedModel, or None
+    model_lost = Signal(object)  # SlipstreamError: it is gone, and nobody asked for that
     plain_measured = Signal(float)
     reading = Signal(object)  # Reading of whatever prompt is being read; None: none is any more
 
@@ -163,6 +164,9 @@ class EngineBridge(QObject):
         match event:
             case ModelChanged():
                 self.model_changed.emit(event.model)
+                loading = any(isinstance(r, LoadRequest) for r in self._requests.values())
+                if event.error is not None and not loading:  # else the load tells of it
+                    self.model_lost.emit(event.error)
             case PlainMeasured():
                 if event.tokens_per_s is not None:
                     self.plain_measured.emit(event.tokens_per_s)

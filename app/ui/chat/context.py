@@ -119,7 +119,9 @@ class Context(QObject):
         self._tell()
 
     def _tell(self) -> None:
-        known = self._conversation.context
+        # What an answer took says nothing where a model is given less of the chat by now.
+        whole = self._conversation.start is None
+        known = self._conversation.context if whole or self._coming else 0
         if self._written is None:
             used, exact = known, not self._draft
         elif self._coming:

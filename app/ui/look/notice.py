@@ -12,6 +12,9 @@ from app.ui.look import theme
 from app.ui.look.icons import IconButton, Sign
 from app.ui.look.theme import Size, Space
 
+SEEN: Final = 3
+"""Messages that are seen at once."""
+
 _SCHEMES: Final = ("http", "https", "mailto")
 
 
@@ -29,7 +32,7 @@ class Notice(QFrame):
     ) -> None:
         """Without `closable` it stays, and takes no button."""
         super().__init__(parent)
-        self.message = message
+        self.message, self._remedy = message, remedy
         self.setProperty("kind", "notice")
         self.setProperty("level", level)
         self.setAccessibleName(f"{message} {remedy}".strip())
@@ -53,12 +56,17 @@ class Notice(QFrame):
             close.clicked.connect(self.dismiss)
             self._row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
 
+    def says(self, message: str, remedy: str) -> bool:
+        return (self.message, self._remedy) == (message, remedy)
+
     def add_button(self, label: str) -> QPushButton:
         button = QPushButton(label)
         button.setProperty("kind", "outline")
         button.setAccessibleName(label)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(self.dismiss)
         self._row.insertWidget(self._row.count() - 1, button, 0, Qt.AlignmentFlag.AlignVCenter)
+        button.show()  # the message may be on view already
         return button
 
     def dismiss(self) -> None:
@@ -68,41 +76,85 @@ class Notice(QFrame):
 
 
 class Notices(QWidget):
-    """The messages above the composer. A new link takes the place of the last one."""
+    """The messages above the composer, the newest at the bottom.
+
+    What is said twice stands once. A message with a `topic` takes the place of the one that
+    was there on it, and goes when `drop` says that it is no longer true. Of many, the newest
+    are seen; the others are told by their number, and come up as those are closed.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._link: Notice | None = None
+        self._all: list[tuple[Notice, str]] = []  # with their topics, oldest first
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(Space.S)
-        self.hide()
+        self._older = QLabel()
+        self._older.setProperty("kind", "caption")
+        self._older.setFont(theme.font(Size.SMALL))
+        close_all = QPushButton("Close all")
+        close_all.setProperty("kind", "quiet")
+        close_all.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        close_all.clicked.connect(self.close_all)
+        self._more = QWidget()
+        row = QHBoxLayout(self._more)
+        row.setContentsMargins(Space.M, 0, 0, 0)
+        row.addWidget(self._older)
+        row.addStretch(1)
+        row.addWidget(close_all)
+        self._column.addWidget(self._more)
+        self._arrange()
 
-    def add(self, message: str, remedy: str = "", level: str = "info") -> Notice:
+    @property
+    def all(self) -> list[Notice]:
+        return [notice for notice, _ in self._all]
+
+    def add(
+        self, message: str, remedy: str = "", level: str = "info", *, topic: str = ""
+    ) -> Notice:
+        for old, its_topic in list(self._all):
+            if (topic and its_topic == topic) or old.says(message, remedy):
+                old.dismiss()
         notice = Notice(message, remedy, level=level)
         notice.closed.connect(lambda: self._drop(notice))
+        self._all.append((notice, topic))
         self._column.addWidget(notice)
-        notice.show()
-        self.show()
+        self._arrange()
         return notice
+
+    def drop(self, topic: str) -> None:
+        """What was said on it is no longer true."""
+        for notice, its_topic in list(self._all):
+            if its_topic == topic:
+                notice.dismiss()
+
+    def close_all(self) -> None:
+        for notice in self.all:
+            notice.dismiss()
 
     def offer_link(self, address: str) -> None:
         """Show where a link leads; only then can it be opened, outside of the app."""
-        if self._link is not None:
-            self._link.dismiss()
         url = QUrl(address, QUrl.ParsingMode.StrictMode)
         if url.scheme().lower() in _SCHEMES:
-            self._link = self.add(f"Open {address} in the browser?")
-            button = self._link.add_button("Open the link")
+            notice = self.add(f"Open {address} in the browser?", topic="link")
+            button = notice.add_button("Open the link")
             button.clicked.connect(lambda: QDesktopServices.openUrl(url))
         else:
-            self._link = self.add(f"Only web and mail links are opened, not {address}")
+            self.add(f"Only web and mail links are opened, not {address}", topic="link")
 
     def _drop(self, notice: Notice) -> None:
-        if notice is self._link:
-            self._link = None
+        self._all = [(n, topic) for n, topic in self._all if n is not notice]
         self._column.removeWidget(notice)
-        self.setVisible(self._column.count() > 0)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        hidden = max(0, len(self._all) - SEEN)
+        for place, notice in enumerate(self.all):
+            notice.setVisible(place >= hidden)
+        older = "1 older message" if hidden == 1 else f"{hidden} older messages"
+        self._older.setText(older)
+        self._more.setVisible(hidden > 0)
+        self.setVisible(bool(self._all))
 
 
 def _label(text: str) -> QLabel:

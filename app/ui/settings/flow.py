@@ -22,6 +22,7 @@ class SettingsFlow(QObject):
 
     changed = Signal(object)  # a frozenset with the names of what changed
     failed = Signal(object)  # SlipstreamError: they could not be written
+    saved = Signal()
 
     def __init__(
         self, settings: Settings, save: Callable[[Settings], None], parent: QObject | None = None
@@ -51,6 +52,10 @@ class SettingsFlow(QObject):
         self.changed.connect(look)
         show(getattr(self.current, name))
 
+    def save_again(self) -> None:
+        """After `failed`."""
+        self._write()
+
     def close(self) -> None:
         """Nothing is lost: what is being written is waited for, what is not is written."""
         if self._saving is not None:
@@ -73,6 +78,7 @@ class SettingsFlow(QObject):
     def _written(self, settings: Settings) -> None:
         self._saving = None
         self._saved = settings
+        self.saved.emit()
         self._write()
 
     def _refused(self, error: SlipstreamError) -> None:

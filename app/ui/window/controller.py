@@ -10,9 +10,9 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Signal
 
-from app.conversation import Conversation, Turn
+from app.conversation import Conversation, Role, Turn
 from app.engine import AskParams, Backend, Sampling, Verify
-from app.errors import SlipstreamError
+from app.errors import ContextFullError, SlipstreamError
 from app.loading import LoadChoice
 from app.presets import ChatOptions
 from app.ui.bridge import EngineBridge
@@ -31,6 +31,7 @@ class Controller(QObject):
     began = Signal(object)  # LiveTurn
     busy_changed = Signal(bool)
     refused = Signal(object)  # SlipstreamError: why nothing was asked
+    edited = Signal(object)  # Conversation: its options, or what of it a model is given
 
     def __init__(
         self,
@@ -116,6 +117,33 @@ class Controller(QObject):
         except SlipstreamError as error:
             self.refused.emit(error)
             return None
+
+    # --- what a model is given -----------------------------------------------------
+
+    def forget_oldest(self) -> None:
+        """Have a model be given the newer half of what it is given of the shown chat."""
+        questions = [t for t in self.current.given() if t.role is Role.USER]
+        if len(questions) > 1:
+            self._start_at(questions[len(questions) // 2].id)
+        elif questions:
+            self.refused.emit(
+                ContextFullError(
+                    "There is only one question left in what the model reads.",
+                    remedy="Shorten what is written, or start a new chat.",
+                )
+            )
+
+    def remember_all(self) -> None:
+        self._start_at(None)
+
+    def set_options(self, options: ChatOptions) -> None:
+        """What holds for the shown chat alone."""
+        self.current.options = options.json()
+        self.edited.emit(self.current)
+
+    def _start_at(self, turn: str | None) -> None:
+        self.current.start = turn
+        self.edited.emit(self.current)
 
     # --- the model --------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
-from app.errors import SlipstreamError
+from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
@@ -85,6 +85,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*LEAST)
         self.setAcceptDrops(True)
         self._look, self._remembered = look, remembered
+        self._started: object = None  # the chat whose start is told about
 
         self.bridge = EngineBridge(engine, self)
         self.flow = SettingsFlow(settings, save, self)
@@ -100,6 +101,7 @@ class MainWindow(QMainWindow):
         self.composer = Composer()
         self.context = Context(self.bridge, self)
         self.writing = Writing(self.controller, self.composer, self.context, self)
+        self.writing.sent.connect(lambda: self.notices.drop("refused"))
         self.panel = MeterPanel(self.meters)
         self.actions_ = Actions(self)
         self._lay_out()
@@ -180,6 +182,9 @@ class MainWindow(QMainWindow):
         self.chats.suggested.connect(self._suggest)
         self.chats.link_chosen.connect(self.notices.offer_link)
         self.chats.again_wanted.connect(controller.again)
+        self._offer_room()
+        controller.edited.connect(self._show_start)
+        controller.edited.connect(self.context.recount)
         self.composer.files_wanted.connect(self.actions_.attach.trigger)
         self.composer.stop_wanted.connect(controller.stop)
         self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
@@ -192,13 +197,16 @@ class MainWindow(QMainWindow):
         controller.began.connect(self.chats.follow)
         controller.busy_changed.connect(self.composer.set_busy)
         controller.busy_changed.connect(self._enable_actions)
-        controller.refused.connect(self._tell)
-        self.flow.failed.connect(self._tell)
+        controller.refused.connect(self._tell_refused)
+        self.flow.failed.connect(self._tell_not_saved)
+        self.flow.saved.connect(lambda: self.notices.drop("settings"))
         self.model_list.changed.connect(header.picker.set_models)
-        self.model_list.failed.connect(self._tell)
+        self.model_list.failed.connect(lambda error: self._tell(error, "models"))
+        self.model_list.changed.connect(lambda _: self.notices.drop("models"))
         loader.changed.connect(self._show_loading)
         loader.failed.connect(self._tell_no_model)
         self.bridge.model_changed.connect(self._show_model)
+        self.bridge.model_lost.connect(self._tell_no_model)
         self.bridge.reading.connect(self._show_reading)
         self.bridge.plain_measured.connect(self.meters.set_plain)
         self.meters.changed.connect(self._show_figures)
@@ -245,6 +253,15 @@ class MainWindow(QMainWindow):
             self.controller.ask(text)
         self.composer.field.setFocus()
 
+    def _offer_room(self) -> None:
+        """What can be done where a chat has become too long; seen with the warning."""
+        for text, operation in (
+            ("Go on without the oldest", self.controller.forget_oldest),
+            ("New chat", self.actions_.new_chat.trigger),
+            ("Larger context", self.toggle_settings),
+        ):
+            self.composer.add_remedy(text).clicked.connect(operation)
+
     def _show_chat(self) -> None:
         self.chats.show_conversation(self.controller.current)
         self._show_chats()
@@ -253,6 +270,21 @@ class MainWindow(QMainWindow):
     def _show_turns(self) -> None:
         self.chats.show_turns(self.controller.current)
         self._show_chats()
+
+    def _show_start(self) -> None:
+        """From where on a model is given the chat on view, where that is not its beginning."""
+        chat = self.controller.current
+        left_out = len(chat.path()) - len(chat.given())
+        if not left_out:
+            self.notices.drop("start")
+            return
+        oldest = words.number(left_out, "message")
+        told = self.notices.add(
+            f"The model no longer reads the oldest {oldest} of this chat.",
+            "They are still here to be read.",
+            topic="start",
+        )
+        told.add_button("Have it read them again").clicked.connect(self.controller.remember_all)
 
     def _show_chats(self) -> None:
         self.sidebar.show_chats(self.controller.conversations.values(), self.controller.current)
@@ -280,8 +312,16 @@ class MainWindow(QMainWindow):
         self.context.set_size(model.n_ctx if model else 0)
         self.header.set_model(model)
         self.model_list.refresh()
-        if model and model.fallback and self.flow.current.backend == "gpu":
-            self.notices.add(f"The model runs on the {model.backend.upper()}.", model.fallback)
+        if model is None:
+            return
+        self.notices.drop("model")
+        self.notices.drop("device")
+        if model.fallback and self.flow.current.backend == "gpu":
+            where = model.backend.upper()
+            told = self.notices.add(
+                f"The model runs on the {where}.", model.fallback, topic="device"
+            )
+            told.add_button("Try the GPU again").clicked.connect(self.controller.load)
 
     def _show_reading(self, reading: Reading | None) -> None:
         """How far a long prompt is read."""
@@ -304,6 +344,9 @@ class MainWindow(QMainWindow):
         self.header.chip.show_state(state_of(self.meters, self.loader.activity, backend))
 
     def _show_context(self) -> None:
+        if self.controller.current is not self._started:
+            self._started = self.controller.current
+            self._show_start()
         self.writing.show(self.controller.current)
 
     def _find_devices(self) -> None:
@@ -315,11 +358,27 @@ class MainWindow(QMainWindow):
         self.header.set_devices(devices)
         self.help.devices = devices
 
-    def _tell(self, error: SlipstreamError) -> Notice:
-        return self.notices.add(error.message, error.remedy, level="error")
+    def _tell(self, error: SlipstreamError, topic: str = "") -> Notice:
+        return self.notices.add(error.message, error.remedy, level="error", topic=topic)
 
     def _tell_no_model(self, error: SlipstreamError) -> None:
-        self._tell(error).add_button("Try again").clicked.connect(self.controller.load)
+        """It could not be loaded, or went with its device: with the buttons that may mend it."""
+        told = self._tell(error, "model")
+        told.add_button("Try again").clicked.connect(self.controller.load)
+        if isinstance(error, DeviceError) and self.flow.current.backend != "cpu":
+            told.add_button("Use the CPU").clicked.connect(
+                lambda: self.flow.change(backend="cpu", draft_backend="same")
+            )
+
+    def _tell_not_saved(self, error: SlipstreamError) -> None:
+        told = self._tell(error, "settings")
+        told.add_button("Try again").clicked.connect(self.flow.save_again)
+
+    def _tell_refused(self, error: SlipstreamError) -> None:
+        """Why nothing was asked."""
+        told = self._tell(error, "" if isinstance(error, AttachmentError) else "refused")
+        if isinstance(error, OptionError):
+            told.add_button("Open the settings").clicked.connect(self.toggle_settings)
 
     # --- Qt -----------------------------------------------------------------------
 

@@ -1,0 +1,57 @@
+"""Messages: equal ones stand once, what is no longer true goes, and many take little room."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.ui.look.notice import SEEN, Notices
+from app.ui.look.theme import Theme
+
+
+@pytest.fixture
+def notices(qtbot: QtBot, look: Theme) -> Notices:
+    result = Notices()
+    qtbot.addWidget(result)
+    return result
+
+
+def seen(notices: Notices) -> list[str]:
+    return [n.message for n in notices.all if n.isVisibleTo(notices)]
+
+
+def test_what_is_said_twice_stands_once(notices: Notices) -> None:
+    for _ in range(14):
+        notices.add("The disk is full.", "Make room.", "error")
+    assert seen(notices) == ["The disk is full."]
+    notices.add("The disk is full.", "Choose another folder.", "error")
+    assert len(seen(notices)) == 2
+
+
+def test_a_topic_has_one_message(notices: Notices) -> None:
+    notices.add("No GPU.", topic="model")
+    notices.add("Something else.")
+    notices.add("No memory.", topic="model")
+    assert seen(notices) == ["Something else.", "No memory."]
+    notices.drop("model")
+    assert seen(notices) == ["Something else."]
+
+
+def test_many_are_told_by_their_number_and_come_up_again(notices: Notices) -> None:
+    for i in range(14):
+        notices.add(f"Message {i}")
+    assert seen(notices) == [f"Message {i}" for i in range(14 - SEEN, 14)]
+    assert notices._older.text() == "11 older messages"
+    notices.all[-1].dismiss()
+    assert seen(notices) == [f"Message {i}" for i in range(13 - SEEN, 13)]
+    notices.close_all()
+    assert not notices.isVisibleTo(notices.parentWidget())
+    assert not notices.all
+
+
+def test_a_button_mends_and_closes(notices: Notices) -> None:
+    done: list[None] = []
+    notices.add("No GPU.").add_button("Use the CPU").clicked.connect(lambda: done.append(None))
+    notices.all[0].findChildren(type(notices.all[0].add_button("x")))[0].click()
+    assert done
+    assert not notices.all
