@@ -32,8 +32,7 @@ from app.engine import (
     LoadParams,
     Measure,
     Measured,
-    ModelChanged,
-    PlainMeasured,
+    Shared,
 )
 from app.errors import EngineError
 
@@ -138,5 +137,5 @@ class BlockingClient:
             self._pending.extend(self._client.wait(timeout))
         while self._pending:
             event = self._pending.popleft()
-            if not isinstance(event, ModelChanged | PlainMeasured) and event.request == request:
+            if not isinstance(event, Shared) and event.request == request:
                 yield event

@@ -8,8 +8,8 @@ Shipped and tested like the rest, because tests of the window stand on it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.binding import DeviceInfo, preferred_gpu
@@ -28,6 +28,7 @@ from app.engine.messages import (
     Decoded,
     Devices,
     Event,
+    ExactnessProbed,
     Failed,
     Finished,
     FinishReason,
@@ -71,6 +72,7 @@ class Script:
     error: SlipstreamError | None = None
     load_error: SlipstreamError | None = None
     measure_error: SlipstreamError | None = None
+    exact: bool = True
     devices_error: SlipstreamError | None = None
 
 
@@ -86,7 +88,7 @@ class FakeEngine:
     _streams: Streams = field(default_factory=Streams)
     _waiting: deque[tuple[int, Command]] = field(default_factory=deque)
     _running: tuple[int, Iterator[Event]] | None = None
-    _errand: bool = False  # the plain rate is still to be told
+    _errands: deque[Callable[[], Event]] = field(default_factory=deque)  # what is still to be told
     _stop: bool = False
     _model: LoadedModel | None = None
 
@@ -100,7 +102,6 @@ class FakeEngine:
         self._stop = True
         while self._running:
             self.step()
-        self._errand = False
         self._set_model(None)
 
     @property
@@ -158,7 +159,7 @@ class FakeEngine:
             case ListDevices():
                 return self._list_devices(request)
             case Measure():
-                return self._measure(request)
+                return self._measure(request, command)
             case Compare():
                 return iter((Compared(request, self.script.control),))
             case Count():
@@ -168,7 +169,6 @@ class FakeEngine:
 
     def _load(self, request: int, command: Load) -> Iterator[Event]:
         self._set_model(None)
-        self._errand = False
         yield Loading(request, 0.5)
         if self._stop:
             yield Cancelled(request)
@@ -179,7 +179,6 @@ class FakeEngine:
             return
         gpu = preferred_gpu(self.device_list)
         on_gpu = gpu is not None and gpu.usable and command.params.backend is not Backend.CPU
-        self._errand = True
         model = LoadedModel(
             name=command.params.target.stem,
             target_bytes=16_000_000,
@@ -198,7 +197,6 @@ class FakeEngine:
 
     def _unload(self, request: int) -> Iterator[Event]:
         self._set_model(None)
-        self._errand = False
         yield Unloaded(request)
 
     def _list_devices(self, request: int) -> Iterator[Event]:
@@ -207,15 +205,14 @@ class FakeEngine:
         else:
             yield Devices(request, self.device_list)
 
-    def _measure(self, request: int) -> Iterator[Event]:
+    def _measure(self, request: int, command: Measure) -> Iterator[Event]:
         if self._model is None:
             yield Failed(request, _no_model())
         elif error := self.script.measure_error:
             yield Failed(request, error)
         else:
-            if self._errand:
-                self._errand = False
-                yield PlainMeasured(self.script.plain_tokens_per_s)
+            while self._errands and (command.exact or self._errands[0] == self._measure_plain):
+                yield self._errands.popleft()()
             yield Measured(request, self._model.exact)
 
     def _count(self, request: int, command: Count) -> Iterator[Event]:
@@ -225,18 +222,29 @@ class FakeEngine:
             yield Counted(request, _prompt_tokens(command.chat))
 
     def _run_errand(self) -> bool:
-        if not self._errand:
+        if not self._errands:
             return False
-        self._errand = False
-        error = self.script.measure_error
-        rate = None if error else self.script.plain_tokens_per_s
-        self._streams.deliver(PlainMeasured(rate, error))
+        self._streams.deliver(self._errands.popleft()())
         return True
+
+    def _measure_plain(self) -> Event:
+        if error := self.script.measure_error:
+            self._errands.clear()
+            return PlainMeasured(None, error)
+        return PlainMeasured(self.script.plain_tokens_per_s)
+
+    def _probe_exact(self) -> Event:
+        assert self._model
+        self._model = replace(self._model, exact=self.script.exact)
+        return ExactnessProbed(self.script.exact)
 
     def _set_model(self, model: LoadedModel | None) -> None:
         if model or self._model:
             self._streams.deliver(ModelChanged(model))
         self._model = model
+        self._errands.clear()
+        if model:
+            self._errands.extend((self._measure_plain, self._probe_exact))
 
     def _ask(self, request: int, command: Ask) -> Iterator[Event]:
         if self._model is None:

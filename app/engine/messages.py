@@ -287,13 +287,24 @@ class PlainMeasured:
     error: SlipstreamError | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ExactnessProbed:
+    """Whether drafted text is plain text on this device, bit by bit.
+
+    Comes once for a loaded pair, when nothing else was asked for long enough; not at all where
+    `LoadedModel.exact` tells it already, or the context has no room for the probe.
+    """
+
+    exact: bool
+
+
 Ending = Loaded | Finished | Unloaded | Devices | Measured | Compared | Counted | Failed | Cancelled
 """The last event of a request is one of these."""
 
 Own = Loading | Reading | Prefilled | Decoded | Ending
 """Events of one request, for the client that made it."""
 
-Shared = ModelChanged | PlainMeasured
+Shared = ModelChanged | PlainMeasured | ExactnessProbed
 """Events for every client."""
 
 Event = Own | Shared

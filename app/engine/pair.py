@@ -135,16 +135,20 @@ class LoadedPair:
             costs.save(file, self._key, known)
         self.native.set_costs(known)
 
-    def probe_exact(self) -> None:
-        """Finds out, once for all runs, whether drafted text is plain text here, bit by bit."""
+    def probe_exact(self) -> bool | None:
+        """Finds out, once for all runs, whether drafted text is plain text here, bit by bit.
+
+        None: that is known already, or the context has no room for the probe.
+        """
         if self.model.exact is not None:
-            return
+            return None
         try:
             found = self.native.probe_exact()
-        except ContextFullError:  # too short a context to tell
-            return
+        except ContextFullError:
+            return None
         kept.keep(_exact_file(), self._key, found.exact)
         self.model = replace(self.model, exact=found.exact)
+        return found.exact
 
     def _check_cancelled(self) -> None:
         if self.native.cancelled:

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import queue
 import threading
-from typing import Final
 
 from app.engine.messages import (
     Answer,
@@ -18,11 +17,8 @@ from app.engine.messages import (
     Finished,
     FinishReason,
     ModelChanged,
-    PlainMeasured,
     Shared,
 )
-
-_SHARED: Final = (ModelChanged, PlainMeasured)
 
 
 class Stream:
@@ -90,7 +86,7 @@ class Streams:
 
     def deliver(self, event: Event) -> None:
         with self._lock:
-            if isinstance(event, _SHARED):
+            if isinstance(event, Shared):
                 self._remember(event)
                 for stream in self._streams:
                     stream.put(event)

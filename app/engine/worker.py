@@ -39,6 +39,7 @@ from app.engine.messages import (
     Counted,
     Devices,
     Event,
+    ExactnessProbed,
     Failed,
     ListDevices,
     Load,
@@ -229,7 +230,7 @@ class Worker:
             raise
         with self._changed:
             self._pair = pair
-        self._errands.extend((self._measure_plain, pair.measure_costs, pair.probe_exact))
+        self._errands.extend((self._measure_plain, pair.measure_costs, self._probe_exact))
         yield ModelChanged(pair.model)
         yield Loaded(request, pair.model, time.perf_counter() - start)
 
@@ -239,7 +240,7 @@ class Worker:
 
     def _measure(self, request: int, command: Measure) -> Iterator[Event]:
         pair = self._loaded()
-        while self._errands and (command.exact or self._errands[0] != pair.probe_exact):
+        while self._errands and (command.exact or self._errands[0] != self._probe_exact):
             self._errands[0]()
             self._errands.popleft()
         yield Measured(request, pair.model.exact)
@@ -249,6 +250,11 @@ class Worker:
 
     def _count(self, request: int, command: Count) -> Counted:
         return Counted(request, self._loaded().count(command.chat, think=command.think))
+
+    def _probe_exact(self) -> None:
+        found = self._loaded().probe_exact()
+        if found is not None:
+            self._deliver(ExactnessProbed(found))
 
     def _compare(self, request: int, command: Compare) -> Iterator[Event]:
         pair = self._loaded()

@@ -1,8 +1,8 @@
 """Where the engine's events become Qt signals: nothing else in the window drains it.
 
 Whoever asks gets an object of its own for the request, with its signals and `cancel`; what
-concerns everybody (which model is loaded, how fast it decodes plainly) is told by the
-bridge's own signals.
+concerns everybody (which model is loaded, how fast it decodes plainly, whether drafted text is
+plain text) is told by the bridge's own signals.
 
 A timer drains, so that the rate of arrival never drives the rate of painting. Rounds
 that came since the last turn go on as one signal. Where handling a turn takes longer
@@ -29,6 +29,7 @@ from app.engine import (
     Ending,
     EngineDoor,
     Event,
+    ExactnessProbed,
     Failed,
     Finished,
     ListDevices,
@@ -98,6 +99,7 @@ class EngineBridge(QObject):
     model_lost = Signal(object)  # SlipstreamError: it is gone, and nobody asked for that
     plain_measured = Signal(float)
     reading = Signal(object)  # Reading of whatever prompt is being read; None: none is any more
+    exactness_probed = Signal(bool)
 
     def __init__(self, engine: EngineDoor, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -170,6 +172,8 @@ class EngineBridge(QObject):
             case PlainMeasured():
                 if event.tokens_per_s is not None:
                     self.plain_measured.emit(event.tokens_per_s)
+            case ExactnessProbed():
+                self.exactness_probed.emit(event.exact)
             case _:
                 self._tell_request(self._requests[event.request], event)
                 if isinstance(event, Ending):

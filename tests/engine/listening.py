@@ -14,8 +14,7 @@ from app.engine import (
     Ending,
     Event,
     ListDevices,
-    ModelChanged,
-    PlainMeasured,
+    Shared,
 )
 
 E = TypeVar("E")
@@ -84,4 +83,4 @@ class Listener:
 
 
 def owner(event: Event) -> int | None:
-    return None if isinstance(event, ModelChanged | PlainMeasured) else event.request
+    return None if isinstance(event, Shared) else event.request

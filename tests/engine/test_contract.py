@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from app import paths
 from app.conversation import ChatMessage, Role
 from app.engine import (
     Ask,
@@ -27,6 +28,7 @@ from app.engine import (
     Engine,
     EngineDoor,
     Event,
+    ExactnessProbed,
     Failed,
     FakeEngine,
     Finished,
@@ -34,6 +36,7 @@ from app.engine import (
     ListDevices,
     Load,
     Loaded,
+    LoadedModel,
     Loading,
     LoadParams,
     Measure,
@@ -189,29 +192,36 @@ def test_commands_are_worked_off_in_order(door: EngineDoor, load: Load) -> None:
         assert client.first(Finished).request == request
 
 
+def measured(model: LoadedModel | None) -> list[type[Event]]:
+    """What everybody is told of a pair that was measured: whether it is exact only once."""
+    assert model
+    return [PlainMeasured] if model.exact is not None else [PlainMeasured, ExactnessProbed]
+
+
 def test_nobody_hears_what_another_asked(door: EngineDoor, load: Load) -> None:
     one, other = Listener(door.client()), Listener(door.client())
     mine = {one.submit(load), one.submit(QUESTION)}
     theirs = {other.submit(QUESTION), other.submit(ListDevices())}
     heard = [client.until(Finished) for client in (one, other)]
-    mine.add(one.submit(Measure()))
+    mine.add(one.submit(Measure(exact=True)))
     heard[0] += one.until(Measured)
     heard[1] += other.rest()
     assert {owner(e) for e in heard[0]} == {*mine, None}
     assert {owner(e) for e in heard[1]} == {*theirs, None}
     shared = [[e for e in events if owner(e) is None] for events in heard]
     assert shared[0] == shared[1]
-    assert [type(e) for e in shared[0]] == [ModelChanged, PlainMeasured]
+    assert isinstance(shared[0][0], ModelChanged)
+    assert [type(e) for e in shared[0][1:]] == measured(shared[0][0].model)
 
 
 def test_a_late_client_is_told_what_is_loaded(door: EngineDoor, load: Load) -> None:
     first = Listener(door.client())
     loaded = first.run(load)
-    first.run(Measure())
+    first.run(Measure(exact=True))
     assert isinstance(loaded, Loaded)
     told = Listener(door.client()).rest()
     assert told[0] == ModelChanged(loaded.model)
-    assert [type(e) for e in told[1:]] == [PlainMeasured]
+    assert [type(e) for e in told[1:]] == measured(loaded.model)
     first.run(Unload())
     assert Listener(door.client()).rest() == []
 
@@ -341,13 +351,15 @@ def test_all_that_crosses_can_travel(
     load: Load,
     failing: Callable[[], Load],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     read_in_parts_of(4, monkeypatch)
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path)  # where no probe was kept
     chat = (ChatMessage(Role.USER, "é"), ChatMessage(Role.ASSISTANT, "a", "b"))
     commands: list[Command] = [
         *(ListDevices(), load, QUESTION, Ask(chat, AskParams(stop=("x",)))),
         *(
-            Measure(),
+            Measure(exact=True),
             Count(QUESTION.chat),
             Compare(QUESTION.chat, QUESTION.params, (1, 2, 3, 4), 2),
             Unload(),

@@ -87,5 +87,5 @@ def test_every_step_is_one_event() -> None:
     while engine.step():
         seen += 1
     events = [e for e in client.client.drain() if isinstance(e, Decoded | Loaded | Finished)]
-    assert seen == len(events) + 2  # the prompt, and the plain rate
+    assert seen == len(events) + 3  # the prompt, the plain rate, and the probe
     assert request

@@ -6,9 +6,11 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from app import paths
 from app.binding import NativePair, NativeRound
 from app.conversation import ChatMessage, Role
 from app.engine import (
@@ -19,6 +21,7 @@ from app.engine import (
     Decoded,
     Engine,
     Event,
+    ExactnessProbed,
     Failed,
     Finished,
     FinishReason,
@@ -180,6 +183,38 @@ def test_a_rate_that_cannot_be_measured_is_told(
         client.run(load)
         assert client.first(PlainMeasured) == PlainMeasured(None, wrong)
         assert ask(client, QUESTION, max_tokens=8).answer.speedup is None
+    finally:
+        engine.close()
+
+
+def test_whether_it_is_exact_is_told_once_and_after_a_question(
+    load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Asked in the middle of the probe: the answer comes first, the probe is taken up again."""
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    began = threading.Event()
+    probe = LoadedPair.probe_exact
+
+    def watched(pair: LoadedPair) -> bool | None:
+        began.set()
+        return probe(pair)
+
+    monkeypatch.setattr(LoadedPair, "probe_exact", watched)
+    engine = Engine()
+    try:
+        client = Listener(engine.client())
+        loaded = client.run(load)
+        assert isinstance(loaded, Loaded)
+        assert loaded.model.exact is None
+        assert began.wait(PATIENCE)
+        client.submit(Ask(QUESTION, AskParams(max_tokens=8)))
+        assert not [e for e in client.until(Finished) if isinstance(e, ExactnessProbed)]
+        assert client.first(ExactnessProbed).exact
+        again = client.run(load)  # known from now on
+        assert isinstance(again, Loaded)
+        assert again.model.exact
+        client.run(Measure(exact=True))
+        assert not [e for e in client.rest() if isinstance(e, ExactnessProbed)]
     finally:
         engine.close()
 

@@ -88,12 +88,15 @@ def test_what_is_loaded_is_told_to_everybody(owner: QObject) -> None:
     rates: list[float] = []
     bridge.model_changed.connect(models.append)
     bridge.plain_measured.connect(rates.append)
+    probed: list[bool] = []
+    bridge.exactness_probed.connect(probed.append)
     loads: list[object] = []
     bridge.load(LoadParams(Path("target.gguf"))).finished.connect(loads.append)
     bridge.drain()
     assert models == loads
     bridge.drain()
     assert rates == [engine.script.plain_tokens_per_s]
+    assert probed == [engine.script.exact]
     engine.script.load_error = ModelFileError("Cut short.", remedy="Convert it again.")
     bridge.load(LoadParams(Path("target.gguf")))
     bridge.drain()

@@ -74,6 +74,19 @@ def block(width: int, of: int, reason: WidthReason) -> str:
     return f"{width} of {of}{why}"
 
 
+def exactness(exact: bool | None) -> tuple[str, str]:
+    """The badge and what it means, in the words of the README."""
+    if exact is None:
+        return "—", UNKNOWN
+    if exact:
+        return "exact", "Drafted text is plain text on this device, token for token."
+    return (
+        "lossless",
+        "Drafted text is plain text, unless two tokens are so near to each other "
+        "that this device decides by the number of rows in a pass.",
+    )
+
+
 def footer(answer: Answer) -> str:
     decoding = (answer.totals.draft_ms or 0.0) + answer.totals.verify_ms + answer.totals.host_ms
     seconds = (decoding + answer.prefill_ms) / 1000

@@ -7,7 +7,7 @@ engine's, so that the window's pace never colours a figure.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -106,6 +106,12 @@ class Meters(QObject):
     def set_plain(self, tokens_per_s: float) -> None:
         self.plain_tokens_per_s = tokens_per_s
         self._later()
+
+    def set_exact(self, exact: bool) -> None:
+        """What the probe found of the pair that is loaded."""
+        if self.model:
+            self.model = replace(self.model, exact=exact)
+            self._later()
 
     def follow(self, reply: Reply) -> None:
         """Count a new answer. What still comes of the one before counts for that one."""

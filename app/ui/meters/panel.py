@@ -40,6 +40,7 @@ class MeterPanel(QScrollArea):
         self.round = _value()
         self.parts = RoundBar()
         self.block = _value()
+        self.exact = _value()
         self.device = _caption("")
         self.device.setWordWrap(True)
         self.memory = _caption("")
@@ -67,6 +68,8 @@ class MeterPanel(QScrollArea):
             self.parts,
             Space.S,
             _pair(_heading("Block"), self.block),
+            Space.S,
+            _pair(_heading("Drafted text"), self.exact),
             Space.S,
             _heading("Device"),
             self.device,
@@ -102,11 +105,18 @@ class MeterPanel(QScrollArea):
             last = counters.last[-1]
             of = words.block(len(last.drafted) + 1, meters.block, last.reason)
         _tell(self.block, of if meters.block else "no drafter", "Block")
+        self._show_exact()
         self._show_device()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
+
+    def _show_exact(self) -> None:
+        loaded = self._meters.model
+        word, meaning = words.exactness(loaded.exact if loaded and loaded.has_draft else None)
+        _tell(self.exact, word, "Drafted text", meaning)
+        self.exact.setToolTip(meaning)
 
     def _show_device(self) -> None:
         loaded = self._meters.model

@@ -209,6 +209,7 @@ class MainWindow(QMainWindow):
         self.bridge.model_lost.connect(self._tell_no_model)
         self.bridge.reading.connect(self._show_reading)
         self.bridge.plain_measured.connect(self.meters.set_plain)
+        self.bridge.exactness_probed.connect(self.meters.set_exact)
         self.meters.changed.connect(self._show_figures)
 
     def _wire_actions(self) -> None:

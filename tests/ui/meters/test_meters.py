@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QObject
@@ -189,6 +190,25 @@ def test_the_panel_shows_the_model(qtbot: QtBot, look: Theme, shown: Meters) -> 
     assert panel.bars.accessibleDescription().startswith("1: 67%, 2: 67%, 3: 33%")
     shown.counters.add([record(1)] * (STRIP + 5))
     assert len(shown.counters.last) == STRIP
+
+
+def test_the_panel_says_whether_drafted_text_is_plain_text(
+    qtbot: QtBot, look: Theme, owner: QObject
+) -> None:
+    meters = Meters(owner)
+    panel = MeterPanel(meters)
+    qtbot.addWidget(panel)
+    panel.show()
+    meters.set_exact(True)  # of a pair that is gone
+    assert panel.exact.text() == "—"
+    meters.set_model(MODEL)
+    assert (panel.exact.text(), panel.exact.toolTip()) == ("—", words.UNKNOWN)
+    for found, word in ((True, "exact"), (False, "lossless")):
+        meters.set_exact(found)
+        qtbot.waitUntil(lambda word=word: panel.exact.text() == word)  # type: ignore[misc]
+        assert panel.exact.accessibleName().startswith("Drafted text: Drafted text is plain text")
+    meters.set_model(replace(MODEL, exact=True, block=0))
+    assert panel.exact.text() == "—"  # nothing is drafted
 
 
 def test_every_meter_says_what_it_shows(qtbot: QtBot, look: Theme, shown: Meters) -> None:
