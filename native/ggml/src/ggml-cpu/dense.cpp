@@ -7,6 +7,7 @@
 #include "lanes.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #if defined(GGML_CPU_LANES)
 
@@ -14,19 +15,36 @@ namespace {
 
 constexpr int64_t k_chunk   = 48;  // rows that stay in the second level cache while weights pass by
 constexpr int64_t k_convert = 512; // values at a time
+constexpr size_t  k_short   = 2048, k_ahead = 2048; // bytes
+
+// One row reads each column once, and the time is that of the memory. Long columns beside each other are as many streams
+// to the processor, which it fetches ahead by itself; in short ones it loses them. These come one behind the other: each
+// by itself where its values need no conversion, else four together, whose bytes are fetched in the order of the memory.
+template <typename T>
+void multiply_one(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w, const T * x, float * y) {
+    const auto with = [&](auto columns, int64_t ahead) {
+        constexpr int M = decltype(columns)::value;
+        for (int64_t i = begin; i < end; i += M) {
+            const T * a[M];
+            for (int c = 0; c < M; ++c) { a[c] = (const T *) (w + std::min(i + c, end - 1) * nb_w); }
+            dots<M, 1>(k, int(std::min<int64_t>(M, end - i)), a, &x, y + i, 0, ahead ? (const char *) a[0] + ahead : nullptr);
+        }
+    };
+    if (nb_w > k_short) {
+        with(std::integral_constant<int, 8>(), 0);
+    } else if constexpr (std::is_same_v<T, float>) {
+        with(std::integral_constant<int, 1>(), 0);
+    } else {
+        with(std::integral_constant<int, 4>(), 4 * nb_w + k_ahead);
+    }
+}
 
 // Columns begin to end - 1 of w's matrix {k, m} with n rows x, into y {m, n}. Strides in bytes.
 template <typename T>
 void multiply(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w, int64_t n, const char * x, size_t nb_x, float * y, size_t nb_y) {
     const auto column = [&](int64_t i) { return (const T *) (w + i * nb_w); };
     if (n == 1) {
-        const T * row = (const T *) x;
-        for (int64_t i = begin; i < end; i += 8) {
-            const T * a[8];
-            for (int c = 0; c < 8; ++c) { a[c] = column(std::min(i + c, end - 1)); }
-            dots<8, 1>(k, int(std::min<int64_t>(8, end - i)), a, &row, y + i, 0);
-        }
-        return;
+        return multiply_one<T>(k, begin, end, w, nb_w, (const T *) x, y);
     }
     for (int64_t i = begin; i < end; i += 4) {
         const T * a[4];

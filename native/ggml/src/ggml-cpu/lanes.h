@@ -127,11 +127,24 @@ template <> struct step<ggml_bf16_t, ggml_bf16_t> {
 };
 #endif
 
+constexpr int64_t k_line = 64; // bytes of a line of a cache
+
+ALWAYS_INLINE void fetch(const char * p) {
+#if defined(_MSC_VER) && defined(__AVX__)
+    _mm_prefetch(p, _MM_HINT_T0);
+#elif defined(_MSC_VER)
+    __prefetch(p);
+#else
+    __builtin_prefetch(p);
+#endif
+}
+
 // The dot products over k of M rows a with N rows b, c[j][i] for b[j] and a[i]. Each is one sum over k in steps, lane
-// by lane, then over the lanes: nothing in it depends on M and N.
+// by lane, then over the lanes: nothing in it depends on M and N. From `ahead` on as many bytes are fetched as all a have.
 template <int M, int N, typename TA, typename TB>
-ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, float (&c)[N][M]) {
+ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, float (&c)[N][M], const char * ahead = nullptr) {
     using s = step<TA, TB>;
+    constexpr int64_t bytes = M * s::n * sizeof(TA); // of a step
     fvec acc[N][M];
     for (int j = 0; j < N; ++j) {
         for (int i = 0; i < M; ++i) { acc[j][i] = zeros(); }
@@ -146,6 +159,10 @@ ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, f
     };
     const int64_t whole = k / s::n * s::n;
     for (int64_t at = 0; at < whole; at += s::n) {
+        if (ahead) {
+            for (int64_t i = 0; i < bytes; i += k_line) { fetch(ahead + i); }
+            ahead += bytes;
+        }
         add(a, b, at);
     }
     if (whole < k) { // the rest with zeros behind it
@@ -164,9 +181,9 @@ ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, f
 
 // Of n_a <= M rows a with n_b <= k_beside rows b, into c + j * ldc + i. Rows too many repeat the last one.
 template <int M, int N, typename TA, typename TB>
-ALWAYS_INLINE void dots(int64_t k, int n_a, const TA * const * a, const TB * const * b, float * c, int64_t ldc) {
+ALWAYS_INLINE void dots(int64_t k, int n_a, const TA * const * a, const TB * const * b, float * c, int64_t ldc, const char * ahead = nullptr) {
     float out[N][M];
-    dots<M, N>(k, a, b, out);
+    dots<M, N>(k, a, b, out, ahead);
     for (int j = 0; j < N; ++j) {
         for (int i = 0; i < n_a; ++i) { c[j * ldc + i] = out[j][i]; }
     }
