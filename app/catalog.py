@@ -1,25 +1,72 @@
-"""The models that Slipstream knows by name."""
+"""The models that Slipstream knows by name: the built-in one, and those of `catalog.json`.
+
+What public text does not tell of a model is None here. The hub tells it when the model is
+listed, and the passport of the pair keeps it: nothing is invented.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from app import paths
+from app.errors import OptionError
+
+_REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+_REVISION: Final = re.compile(r"[\w./-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A checkpoint on the Hugging Face Hub. `revision` None is not pinned yet."""
+    """A checkpoint on the Hugging Face Hub. `revision` None is not pinned yet: its main branch.
+
+    `licence` is the hub's name of it, None where it is not known.
+    """
 
     repo: str
     revision: str | None = None
+    licence: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> HubSource:
+        """From ``owner/name`` or ``owner/name@revision``. Raises `OptionError`."""
+        repo, at, revision = text.strip().partition("@")
+        repo = repo.removeprefix("https://huggingface.co/").rstrip("/")
+        if not _REPO.fullmatch(repo) or (at and not _REVISION.fullmatch(revision)):
+            raise OptionError(
+                f"`{text}` is no model on the hub.",
+                remedy="Write `owner/name`, or `owner/name@revision`.",
+            )
+        return cls(repo, revision or None)
+
+    def __str__(self) -> str:
+        return self.repo if self.revision is None else f"{self.repo}@{self.revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class VendorSampling:
+    """How its makers say that a model is to be sampled."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float = 0.0
+    presence_penalty: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
     """A pair by its `id`, the name for commands and settings.
 
-    A bundled pair has its checkpoints in `assets` / id; any other has hub sources.
-    `coming` says why it cannot be had yet; empty where it can.
+    A bundled pair has its checkpoints in `assets` / id; any other has hub sources, without
+    `draft` where no drafter is known. `type` is how its weights are stored unless chosen
+    otherwise, `max_context` and `n_ctx` are tokens: the most it can, and a sensible start.
+    `sampling` is by mode: thinking, coding, plain.
     """
 
     id: str
@@ -27,12 +74,18 @@ class KnownModel:
     summary: str
     target: HubSource | None = None
     draft: HubSource | None = None
-    coming: str = ""
+    type: str = ""
+    max_context: int | None = None
+    n_ctx: int | None = None
+    sampling: Mapping[str, VendorSampling] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def bundled(self) -> bool:
         return self.target is None
 
+
+DEFAULT_TYPE: Final = "q8_0"
+"""How the weights of a pair that is not in the catalogue are stored."""
 
 DEMO: Final = KnownModel(
     id="demo",
@@ -40,17 +93,41 @@ DEMO: Final = KnownModel(
     summary="A tiny demo model that comes with Slipstream and explains it.",
 )
 
-QWEN35_4B: Final = KnownModel(
-    id="qwen3.5-4b",
-    title="Qwen3.5-4B",
-    summary="Qwen3.5-4B with its DFlash drafter.",
-    target=HubSource("Qwen/Qwen3.5-4B"),
-    draft=HubSource("z-lab/Qwen3.5-4B-DFlash"),
-    coming="Its download comes with a later version; until then, use `slipstream convert`.",
-)
 
-MODELS: Final = (DEMO, QWEN35_4B)
+def read(file: Path) -> tuple[KnownModel, ...]:
+    """The models in a catalogue file."""
+    table = json.loads(file.read_text(encoding="utf-8"))
+    modes = {
+        name: MappingProxyType({mode: VendorSampling(**of) for mode, of in modes.items()})
+        for name, modes in table["sampling"].items()
+    }
+    return tuple(_model(entry, modes) for entry in table["models"])
 
 
 def find(model_id: str) -> KnownModel | None:
     return next((model for model in MODELS if model.id == model_id), None)
+
+
+def own(target: HubSource, draft: HubSource | None) -> KnownModel:
+    """A pair of the user's choice, as if the catalogue had it."""
+    known = [m for m in MODELS if m.target and m.target.repo == target.repo]
+    name = target.repo.partition("/")[2]
+    return KnownModel(
+        id=re.sub(r"[^a-z0-9.-]+", "-", target.repo.lower()).strip("-."),
+        title=name,
+        summary=f"From {target.repo}.",
+        target=target,
+        draft=draft,
+        type=DEFAULT_TYPE,
+        sampling=known[0].sampling if known else MappingProxyType({}),
+    )
+
+
+def _model(
+    entry: dict[str, Any], modes: Mapping[str, Mapping[str, VendorSampling]]
+) -> KnownModel:
+    sources = {role: entry[role] and HubSource(**entry[role]) for role in ("target", "draft")}
+    return KnownModel(**{**entry, **sources, "sampling": modes[entry["sampling"]]})
+
+
+MODELS: Final = (DEMO, *read(paths.assets() / "catalog.json"))

@@ -12,7 +12,10 @@ with status 1. Lower errors are translated where they arise, with
     ├── ModelFileError           a GGUF file that is missing, incomplete or foreign
     ├── PairMismatchError        a drafter that does not belong to its target
     ├── AttachmentError          a file that cannot go with a message
+    ├── DownloadError            a model that cannot be fetched from the hub
+    │   └── AccessError          one that the hub gives only to those it knows
     ├── OutputError              a file or folder that cannot be written
+    │   └── NoSpaceError         for want of room on its disk
     ├── TemplateError            a chat template that cannot be used on this chat
     ├── ContextFullError         a prompt that does not fit the context
     ├── DeviceError              a device that is absent or out of memory
@@ -83,6 +86,18 @@ class AttachmentError(SlipstreamError):
 
 class OutputError(SlipstreamError):
     """A file or folder that cannot be written."""
+
+
+class NoSpaceError(OutputError):
+    """A disk without the room that is needed."""
+
+
+class DownloadError(SlipstreamError):
+    """A model that cannot be fetched from the hub."""
+
+
+class AccessError(DownloadError):
+    """A model that the hub gives only to those it knows."""
 
 
 class TemplateError(SlipstreamError):

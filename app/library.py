@@ -1,14 +1,17 @@
 """Models on disk: one folder a model, each with a target and perhaps a drafter.
 
 A list is for people who want to see what they have, so whatever is wrong with one
-folder costs no more than its own row. Folders here belong to the user: nothing in
-this module writes or removes.
+folder costs no more than its own row. Folders here belong to the user: nothing is
+removed but what `remove` is asked to, and that into the trash.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
@@ -16,8 +19,11 @@ from typing import Self
 from app import catalog, paths
 from app.bundled import Bundled
 from app.catalog import KnownModel
-from app.errors import ModelFileError, OptionError, SlipstreamError, valid_text
+from app.errors import ModelFileError, OptionError, OutputError, SlipstreamError, valid_text
+from app.files import replace_text
+from app.job.journal import FOLDER, Failure, Journal, Step
 from app.jobs import CancelToken, Progress
+from app.passport import Passport
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +31,8 @@ _log = logging.getLogger(__name__)
 class ModelState(StrEnum):
     READY = "ready"
     BUNDLED = "bundled"  # comes with Slipstream, is converted on first use
-    COMING = "coming"  # known, cannot be had in this version
+    AVAILABLE = "available"  # known, is got from the hub
+    UNFINISHED = "unfinished"  # a job for it is under way, or stands still
     BROKEN = "broken"  # there, but cannot be used
 
 
@@ -33,7 +40,9 @@ class ModelState(StrEnum):
 class ModelStatus:
     """One model as lists show it. `bytes` is its size on disk, 0 where it has none.
 
-    All but `path` is text that can be shown and stored.
+    All but `path` is text that can be shown and stored. `passport` is None for what was not
+    got from the hub, `used` for what was not used yet (seconds since 1970), `failure` for
+    what is not unfinished.
     """
 
     id: str
@@ -42,6 +51,9 @@ class ModelStatus:
     reason: str = ""  # why it is not ready
     path: Path | None = None
     bytes: int = 0
+    passport: Passport | None = None
+    used: float | None = None
+    failure: Failure | None = None
 
     @property
     def usable(self) -> bool:
@@ -65,20 +77,40 @@ class Pair:
 class Library:
     """The models in the folders under `root`, and those that come with Slipstream."""
 
-    def __init__(self, root: Path, bundled: Bundled) -> None:
-        self._root = root
+    def __init__(self, root: Path, bundled: Bundled, uses: Path | None = None) -> None:
+        """`uses` is the file that tells when a model was last used."""
+        self.root = root
         self._bundled = bundled
+        self._uses = uses
 
     @classmethod
-    def of_user(cls) -> Self:
-        """Models in the user's data, the built-in one converted into the cache."""
-        root = paths.models()
-        return cls(root, Bundled(paths.assets(), paths.cache() / "models", former=root))
+    def of_user(cls, folder: str = "") -> Self:
+        """Models in `folder`, or else in the user's data; the built-in one in the cache."""
+        root = Path(folder) if folder else paths.models()
+        bundled = Bundled(paths.assets(), paths.cache() / "models", former=paths.models())
+        return cls(root, bundled, paths.state() / "models.json")
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the folder for models; empty where nothing is."""
+        if self.root == paths.models() or self.root.is_dir():
+            return ""
+        return (
+            f"The folder for models, `{valid_text(str(self.root))}`, is not there. Connect its "
+            "drive, or choose another folder; the built-in guide works without it."
+        )
 
     def models(self) -> tuple[ModelStatus, ...]:
-        """Known models first, then the other folders under the root. Reads no contents."""
-        known = [self._known_status(model) for model in catalog.MODELS]
-        return (*known, *map(self._own_status, self._own_folders()))
+        """Known models first, then the other folders under the root. Reads no weights."""
+        going = self._journals()
+        rows = [self._known_status(m) for m in catalog.MODELS if m.id not in going]
+        rows += [self._unfinished(journal) for journal in going.values()]
+        order = {model.id: at for at, model in enumerate(catalog.MODELS)}
+        rows.sort(key=lambda row: order.get(row.id, len(order)))
+        own = [f for f in self._own_folders() if f.name not in going]
+        rows += map(self._own_status, own)
+        uses = self._used()
+        return tuple(replace(row, used=uses.get(row.id)) for row in rows)
 
     def open(
         self, model: str, progress: Progress | None = None, cancel: CancelToken | None = None
@@ -93,23 +125,117 @@ class Library:
         if known is not None and known.bundled:
             place = self._bundled.open(known, progress, cancel)
             return _pair_in(place, model_id=known.id, title=known.title)
+        if (journal := self._journals().get(model)) is not None:
+            raise OptionError(
+                f"{journal.title} is not finished yet: {journal.failure.message or 'it stopped.'}",
+                remedy=f"Continue it, or run `slipstream pull {model}`.",
+            )
         folder = self._folder(model)
         if folder is not None:
             return _pair_in(folder, model_id=model, title=_title(folder))
         if known is not None:
-            raise OptionError(f"{known.title} is not on this machine.", remedy=known.coming)
+            raise OptionError(
+                f"{known.title} is not on this machine.",
+                remedy=f"Get it in the list of models, or run `slipstream pull {known.id}`.",
+            )
         ids = ", ".join(f"`{status.id}`" for status in self.models())
         raise OptionError(
             f"There is no model or folder `{model}`.",
             remedy=f"Use one of {ids}, or a folder with `target*.gguf` in it.",
         )
 
+    def note_use(self, model: str) -> None:
+        """It is being used now. What cannot be written is not worth an error."""
+        if self._uses is None:
+            return
+        try:
+            replace_text(self._uses, json.dumps({**self._used(), model: time.time()}))
+        except OSError as error:
+            _log.info("`%s` cannot be written: %s.", self._uses, error.strerror)
+
+    def verify(
+        self, model: str, progress: Progress | None = None, cancel: CancelToken | None = None
+    ) -> None:
+        """Whether the files of `model` are still those that were made.
+
+        Raises `ModelFileError` if they are not, or if nothing tells what they should be.
+        """
+        folder = self._folder(model)
+        passport = None if folder is None else Passport.read(folder)
+        if folder is None or passport is None:
+            raise ModelFileError(
+                f"`{model}` has no passport to compare it with.",
+                remedy="Only models that Slipstream got from the hub can be verified.",
+            )
+        passport.verify(folder, progress, cancel)
+
+    def remove(self, model: str, trash: Callable[[Path], None] | None = None) -> ModelStatus:
+        """Move the folder of `model` to the trash; returns what was listed of it.
+
+        Raises `OptionError` for what is no folder of ours, `OutputError`.
+        """
+        row = next((row for row in self.models() if row.id == model), None)
+        if row is None or row.path is None or row.path.parent != self.root:
+            raise OptionError(
+                f"There is no model `{model}` that could be removed.",
+                remedy="`slipstream models` lists those that are here.",
+            )
+        try:
+            if row.path.is_symlink():  # what it leads to is not ours
+                row.path.unlink()
+            else:
+                (trash or _trash)(row.path)
+        except OSError as error:
+            raise OutputError(
+                f"`{row.path}` cannot be moved to the trash: {error.strerror or error}.",
+                remedy="Check its permissions, or delete the folder yourself.",
+            ) from error
+        return row
+
+    def _journals(self) -> dict[str, Journal]:
+        """Jobs under way by model; one whose journal is broken is no job."""
+        found = {}
+        try:
+            folders = sorted((self.root / FOLDER).iterdir())
+        except OSError:
+            return {}
+        for folder in folders:
+            try:
+                journal = Journal.read(folder)
+            except SlipstreamError as error:
+                _log.warning("%s", error)
+                continue
+            if journal is not None:
+                found[journal.id] = journal
+        return found
+
+    def _unfinished(self, journal: Journal) -> ModelStatus:
+        reason = f"{journal.failure.message} {journal.failure.remedy}".strip()
+        path = self.root / journal.id if journal.step in (Step.CHECK, Step.CLEAN) else None
+        return ModelStatus(
+            journal.id,
+            journal.title,
+            ModelState.UNFINISHED,
+            reason or "It is not finished yet.",
+            path,
+            sum(file.bytes for file in journal.files.values()) if path else 0,
+            failure=journal.failure,
+        )
+
+    def _used(self) -> dict[str, float]:
+        try:
+            value = json.loads(self._uses.read_text(encoding="utf-8")) if self._uses else {}
+        except (OSError, ValueError):
+            return {}
+        uses = value if isinstance(value, dict) else {}
+        return {name: when for name, when in uses.items() if isinstance(when, float)}
+
     def _known_status(self, model: KnownModel) -> ModelStatus:
         if not model.bundled:
-            folder = self._root / model.id
+            folder = self.root / model.id
             if _may_be_folder(folder):
                 return _folder_status(folder, model.id, model.title)
-            return ModelStatus(model.id, model.title, ModelState.COMING, model.coming)
+            return ModelStatus(model.id, model.title, ModelState.AVAILABLE)
         try:
             made = self._bundled.made(model)
         except SlipstreamError as error:
@@ -131,11 +257,11 @@ class Library:
         """Folders under the root that are no known model's, dead links among them."""
         shown = {model.id for model in catalog.MODELS if not model.bundled}
         try:
-            entries = sorted(self._root.iterdir())
+            entries = sorted(self.root.iterdir())
         except FileNotFoundError:
             return []
         except OSError as error:
-            _log.warning("The models in `%s` cannot be listed: %s.", self._root, error.strerror)
+            _log.warning("The models in `%s` cannot be listed: %s.", self.root, error.strerror)
             return []
         return [
             entry
@@ -146,7 +272,7 @@ class Library:
     def _folder(self, model: str) -> Path | None:
         """A model's folder under the root, or a folder anywhere."""
         try:
-            here = self._root / model
+            here = self.root / model
             if model and Path(model).name == model and (here.is_dir() or here.is_symlink()):
                 return here
             folder = Path(model).expanduser()
@@ -157,8 +283,14 @@ class Library:
 
 def _folder_status(folder: Path, model_id: str, title: str) -> ModelStatus:
     try:
+        passport = Passport.read(folder)
+        title = passport.title if passport else title
         pair = _pair_in(folder, model_id=model_id, title=title)
-        return ModelStatus(model_id, title, ModelState.READY, "", folder, pair.bytes)
+        untried = passport is not None and not passport.checks
+        reason = "It has not been tried yet." if untried else ""
+        return ModelStatus(
+            model_id, title, ModelState.READY, reason, folder, pair.bytes, passport
+        )
     except ModelFileError as error:
         return ModelStatus(model_id, title, ModelState.BROKEN, str(error), folder)
     except OSError as error:  # it went away this very moment
@@ -195,6 +327,12 @@ def _pair_in(folder: Path, *, model_id: str, title: str) -> Pair:
         if not file.is_file():
             raise ModelFileError(f"`{file}` is not a file that can be read.", remedy=_reach(file))
     return Pair(model_id, title, targets[0], drafts[0] if drafts else None)
+
+
+def _trash(folder: Path) -> None:
+    from send2trash import send2trash  # here: on some systems it loads the desktop's libraries
+
+    send2trash(folder)
 
 
 def _may_be_folder(path: Path) -> bool:

@@ -32,7 +32,8 @@ class Settings:
 
     `seed` None draws a fresh one for every answer; `block` None leaves the block
     length to the engine. Both are absent from the file then. `draft_backend` is where
-    the drafter runs, "same" beside the target.
+    the drafter runs, "same" beside the target. `models_folder` is empty for the one in the
+    user's data; `xet` allows the hub's protocol of chunks.
     """
 
     version: int = VERSION
@@ -53,6 +54,8 @@ class Settings:
     send_with: Literal["enter", "ctrl-enter"] = "enter"
     show_meters: bool = True
     show_sidebar: bool = True
+    models_folder: str = ""
+    xet: bool = False
 
     def __post_init__(self) -> None:
         for name in _HINTS:

@@ -36,6 +36,9 @@ class Check:
 
 def add_options(parser: ArgumentParser) -> None:
     loading.add_options(parser)
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer and shorter answers, for a large model"
+    )
 
 
 def prepare(args: Namespace) -> Job:
@@ -43,7 +46,7 @@ def prepare(args: Namespace) -> Job:
 
     def run(context: Context) -> Result:
         with ExitStack() as stack:
-            checks = list(_Selftest(context, choice, stack).checks())
+            checks = list(_Selftest(context, choice, stack, args.quick).checks())
         ok = all(check.ok for check in checks)
         lines = [f"{'ok    ' if c.ok else 'FAILED'}  {c.name}: {c.detail}" for c in checks]
         value: dict[str, object] = {"ok": ok, "checks": [asdict(check) for check in checks]}
@@ -68,7 +71,11 @@ class _Trial:
 class _Selftest:
     """Checks in order. A step gives its detail or raises; some are needed by the rest."""
 
-    def __init__(self, context: Context, choice: LoadChoice, stack: ExitStack) -> None:
+    def __init__(
+        self, context: Context, choice: LoadChoice, stack: ExitStack, quick: bool = False
+    ) -> None:
+        self._prompts = PROMPTS[:2] if quick else PROMPTS
+        self._params = replace(_PARAMS, max_tokens=24) if quick else _PARAMS
         self._context = context
         self._choice = choice
         self._stack = stack
@@ -113,8 +120,8 @@ class _Selftest:
 
     def _answer(self) -> str:
         draft = self._opened.model.has_draft
-        for done, prompt in enumerate(PROMPTS):
-            self._context.console.progress("Answering", done / len(PROMPTS))
+        for done, prompt in enumerate(self._prompts):
+            self._context.console.progress("Answering", done / len(self._prompts))
             self._plain.append(self._ask(prompt, draft=False))
             if draft:
                 self._drafted.append(self._ask(prompt, draft=True))
@@ -135,7 +142,7 @@ class _Selftest:
             if at >= min(len(ids), len(drafted.answer.token_ids)):
                 raise _Wrong(f"The answer to `{plain.prompt}` ends elsewhere with the drafter.")
             chat = [ChatMessage(Role.USER, plain.prompt)]
-            found = self._client.compare(chat, _PARAMS, ids, at)
+            found = self._client.compare(chat, self._params, ids, at)
             where = (
                 f"the answer to `{plain.prompt}` differs from token {at} on, where the two best "
                 f"logits are {found.gap:.2g} apart and rounding moves them by {found.spread:.2g}"
@@ -167,7 +174,7 @@ class _Selftest:
 
     def _second_turn(self) -> str:
         first = (self._drafted or self._plain)[0]
-        params = replace(_PARAMS, draft=bool(self._drafted))
+        params = replace(self._params, draft=bool(self._drafted))
         chat = [
             ChatMessage(Role.USER, first.prompt),
             ChatMessage(Role.ASSISTANT, first.answer.text),
@@ -184,7 +191,7 @@ class _Selftest:
 
     def _ask(self, prompt: str, *, draft: bool) -> _Trial:
         pieces: list[Decoded] = []
-        params = replace(_PARAMS, draft=draft)
+        params = replace(self._params, draft=draft)
         answer = self._client.ask([ChatMessage(Role.USER, prompt)], params, pieces.append)
         return _Trial(prompt, answer, tuple(pieces))
 

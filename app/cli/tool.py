@@ -10,8 +10,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from app import log, paths
-from app.cli import ask, bench, convert, devices, models, selftest
+from app import log, paths, settings
+from app.cli import ask, bench, convert, devices, models, pull, remove, selftest
 from app.cli.command import FAILED, INTERRUPTED, Command, Context
 from app.cli.console import Console
 from app.engine import EngineDoor
@@ -20,8 +20,10 @@ from app.library import Library
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "ask": ask,
+    "pull": pull,
     "convert": convert,
     "models": models,
+    "remove": remove,
     "devices": devices,
     "bench": bench,
     "selftest": selftest,
@@ -46,7 +48,7 @@ def main(
     args = build_parser().parse_args(argv)
     console = Console(args.json)
     log.start(paths.log_file(), args.verbose)
-    library = library or Library.of_user()
+    library = library or Library.of_user(settings.load(paths.settings_file()).settings.models_folder)
     try:
         return _run(args, Context(library, engine, console))
     except SlipstreamError as error:

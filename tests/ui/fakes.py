@@ -33,7 +33,7 @@ class FakeModels:
         coming = "One click will download and convert it; that comes with a later version."
         return (
             ModelStatus("demo", "Built-in guide", ModelState.READY),
-            ModelStatus("qwen3.5-4b", "Qwen3.5-4B", ModelState.COMING, coming),
+            ModelStatus("qwen3.5-4b", "Qwen3.5-4B", ModelState.AVAILABLE, coming),
         )
 
     def open(

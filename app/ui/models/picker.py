@@ -101,7 +101,7 @@ class _Row(QPushButton):
     def __init__(self, model: ModelStatus, chosen: bool) -> None:
         super().__init__()
         known = catalog.find(model.id)
-        title = f"Get {model.title}" if model.state is ModelState.COMING else model.title
+        title = f"Get {model.title}" if model.state is ModelState.AVAILABLE else model.title
         about = model.reason if not model.usable else known.summary if known else ""
         mark = "  ✓" if chosen else ""
         self.setEnabled(model.usable)

@@ -1,0 +1,227 @@
+"""The hub through its own client. Only the child process imports this."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx2
+from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.constants import HF_HUB_CACHE
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.file_download import HfFileMetadata, repo_folder_name
+from huggingface_hub.utils import build_hf_headers
+
+from app.catalog import HubSource
+from app.download.listing import Found, Listing, RemoteFile, needed
+from app.errors import AccessError, DownloadError
+
+TRIES: Final = 6
+"""Attempts in a row that bring nothing new, before we give up."""
+FIRST_WAIT = 0.5
+"""Seconds before the second attempt; each further one waits twice as long."""
+_LONGEST_WAIT: Final = 300.0  # seconds that a server may ask for
+_TIMEOUT: Final = 15.0  # seconds without an answer or a byte
+
+Note = Callable[[str, float], None]
+"""Called with what is being waited for, and how long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """`endpoint` None and `token` None are the client's own, from the environment."""
+
+    endpoint: str | None
+    token: str | None
+    cache: Path
+    note: Note
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self._api().endpoint).hostname or "the hub"
+
+    def list(self, source: HubSource) -> Listing:
+        """What the repository has now, or at the revision that is wanted."""
+
+        def ask() -> Any:
+            return self._api().model_info(
+                source.repo, revision=source.revision, files_metadata=True, timeout=_TIMEOUT
+            )
+
+        try:
+            info = self.patiently(ask, f"`{source}`")
+        except (ValueError, LookupError, TypeError) as error:  # a page for people, say
+            raise DownloadError(
+                f"{self.host} answers with something that is no list of files.",
+                remedy="Check `HF_ENDPOINT`, and whether the network wants you to sign in.",
+            ) from error
+        files = []
+        for sibling in info.siblings or ():
+            etag = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
+            size = sibling.lfs.size if sibling.lfs else sibling.size
+            if "/" not in sibling.rfilename and etag and size is not None:
+                files.append(RemoteFile(sibling.rfilename, size, etag))
+        card = info.card_data
+        licence = card.get("license") if card is not None else None
+        files.sort(key=lambda file: file.bytes)  # what is refused early is known early
+        chosen = needed(source.repo, files)
+        return Listing(source.repo, info.sha, chosen, licence if isinstance(licence, str) else None)
+
+    def found(self, listing: Listing) -> Found:
+        here, missing = set(), 0
+        for file in listing.files:
+            if self.whole(listing, file):
+                here.add(file.name)
+            else:
+                missing += file.bytes - size_of(self.part(listing, file))
+        return Found(listing, self.cache, frozenset(here), missing)
+
+    def whole(self, listing: Listing, file: RemoteFile) -> Path | None:
+        """The file in the cache, if it has its full length there: any tool's download will do."""
+        known = try_to_load_from_cache(
+            listing.repo, file.name, cache_dir=self.cache, revision=listing.commit
+        )
+        for place in (Path(known) if isinstance(known, str) else None, self.blob(listing, file)):
+            if place is not None and place.is_file() and size_of(place) == file.bytes:
+                return place
+        return None
+
+    def blob(self, listing: Listing, file: RemoteFile) -> Path:
+        return self._blobs(listing) / file.etag
+
+    def part(self, listing: Listing, file: RemoteFile) -> Path:
+        """Where a file grows, under a name that the hub's own tools know as unfinished."""
+        return self._blobs(listing) / f"{file.etag}.slipstream.incomplete"
+
+    def metadata(self, listing: Listing, file: RemoteFile) -> HfFileMetadata:
+        """Where the file is to be had, at this moment: links expire."""
+        address = hf_hub_url(
+            listing.repo, file.name, revision=listing.commit, endpoint=self.endpoint
+        )
+        return get_hf_file_metadata(
+            address, token=self.token, endpoint=self.endpoint, timeout=_TIMEOUT
+        )
+
+    def headers(self, location: str) -> dict[str, str]:
+        """With the token only where it belongs: a link to elsewhere has a key of its own."""
+        ours = (urlsplit(location).hostname or "") == self.host
+        headers = build_hf_headers(token=self.token if ours else False)
+        return {**headers, "Accept-Encoding": "identity"}
+
+    def patiently(self, ask: Callable[[], Any], what: str) -> Any:
+        """`ask`, again and again where that can help; raises `DownloadError` in the end."""
+        for attempt in range(TRIES):
+            try:
+                return ask()
+            except OfflineModeIsEnabled:
+                raise DownloadError(
+                    f"{what} is not here, and the hub's client is set to stay offline.",
+                    remedy="Unset `HF_HUB_OFFLINE`, then try again.",
+                ) from None
+            except (HfHubHTTPError, httpx2.HTTPError) as error:
+                self.wait(error, attempt, what)
+        raise AssertionError("the last attempt raises")
+
+    def pause(self, attempt: int, note: str) -> None:
+        seconds = FIRST_WAIT * 2**attempt
+        self.note(note, seconds)
+        time.sleep(seconds)
+
+    def wait(self, error: Exception, attempt: int, what: str) -> None:
+        """Wait as long as is right after `error`, or raise what it means."""
+        response = getattr(error, "response", None)
+        status = response.status_code if response is not None else None
+        final = status is not None and status not in (408, 425, 429) and status < 500
+        if final or attempt + 1 >= TRIES:
+            raise self._meaning(error, status, what) from None  # its text may hold keys
+        asked = _retry_after(response) if response is not None else None
+        seconds = min(_LONGEST_WAIT, FIRST_WAIT * 2**attempt if asked is None else asked)
+        if status == 429:
+            note = f"{self.host} asks to wait for {seconds:.0f} s"
+        elif status is not None:
+            note = f"{self.host} has trouble (status {status}); trying again"
+        else:
+            note = f"No connection to {self.host}; trying again"
+        self.note(note, seconds)
+        time.sleep(seconds)
+
+    def _meaning(self, error: Exception, status: int | None, what: str) -> DownloadError:
+        if isinstance(error, GatedRepoError) or status == 403:
+            return AccessError(
+                f"{self.host} does not give {what} to everybody.",
+                remedy="Accept its terms on its page there, and enter your access token.",
+            )
+        if isinstance(error, RevisionNotFoundError):
+            return DownloadError(
+                f"{what} is not on {self.host}: it has no such revision.",
+                remedy="Check the revision.",
+            )
+        if isinstance(error, RepositoryNotFoundError) or status == 401:
+            return AccessError(
+                f"{what} is not on {self.host}, or not for everybody.",
+                remedy="Check its name; if it is private or gated, enter your access token.",
+            )
+        if status == 404:
+            return DownloadError(
+                f"{what} is not on {self.host} any more.", remedy="Start the download anew."
+            )
+        if status is not None:
+            kind = "asks to wait longer" if status == 429 else f"has trouble (status {status})"
+            return DownloadError(f"{self.host} {kind}.", remedy="Try again later; what is here stays.")
+        return DownloadError(
+            f"There is no connection to {self.host}: {_cause(error)}.",
+            remedy="Check the network and the proxy, then try again; what is here stays.",
+        )
+
+    def _api(self) -> HfApi:
+        return HfApi(endpoint=self.endpoint, token=self.token, library_name="slipstream")
+
+    def _blobs(self, listing: Listing) -> Path:
+        folder = repo_folder_name(repo_id=listing.repo, repo_type="model")
+        return self.cache / folder / "blobs"
+
+
+def open_hub(access: Any, note: Note) -> Hub:
+    """As `service.Access` says; the environment's token goes before one that is kept."""
+    token = os.environ.get("HF_TOKEN") or access.token
+    return Hub(access.endpoint, token, Path(HF_HUB_CACHE), note)
+
+
+def size_of(file: Path) -> int:
+    with contextlib.suppress(OSError):
+        return file.stat().st_size
+    return 0
+
+
+def _retry_after(response: Any) -> float | None:
+    try:
+        return max(0.0, float(response.headers["Retry-After"]))
+    except (KeyError, ValueError):  # none, or a date, which hubs do not send
+        return None
+
+
+def _cause(error: BaseException) -> str:
+    """In few words, and without an address."""
+    match error:
+        case httpx2.ProxyError():
+            return "the proxy refuses"
+        case httpx2.TimeoutException():
+            return "it does not answer"
+        case httpx2.ConnectError() if "CERTIFICATE" in str(error):
+            return "its certificate is not trusted"
+        case httpx2.ConnectError():
+            return "it cannot be reached"
+        case _:
+            return "it breaks off"

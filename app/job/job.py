@@ -1,0 +1,397 @@
+"""The job as a state machine: each step is done, then written down, then the next begins.
+
+DESIGN. A step may be killed anywhere and is then begun again, so it first clears away what a
+former try may have left, and never trusts a file that the journal does not vouch for. What is
+made lies in a hidden folder; it is renamed to its place whole, with its passport, and as long
+as the journal is there lists call it unfinished. The journal goes last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import errno
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+from filelock import FileLock, Timeout
+
+from app import download
+from app.catalog import KnownModel
+from app.download import Access, Found, Listing
+from app.errors import ModelFileError, NoSpaceError, OptionError, OutputError, SlipstreamError
+from app.job.journal import FOLDER, Failure, Journal, Step
+from app.job.repair import Repair, repair_of
+from app.job.room import Need, check_room, converted_bytes
+from app.job.state import State, downloading, state
+from app.jobs import CancelToken, JobCancelled
+from app.passport import Check, Made, Passport, Source
+
+_log = logging.getLogger(__name__)
+
+OnState = Callable[[State], None]
+
+
+class CheckPair(Protocol):
+    """Loads the pair in `folder` and tries it out. It is the engine's, so it is passed in."""
+
+    def __call__(
+        self, folder: Path, progress: Callable[[float, str], None], cancel: CancelToken
+    ) -> Sequence[Check]: ...
+
+
+class ConvertPair(Protocol):
+    def __call__(
+        self,
+        target: Path,
+        draft: Path | None,
+        out: Path,
+        weight_type: str,
+        progress: Callable[[int, int, str], None],
+        cancel: CancelToken,
+    ) -> dict[str, Made]: ...
+
+
+def _convert(
+    target: Path,
+    draft: Path | None,
+    out: Path,
+    weight_type: str,
+    progress: Callable[[int, int, str], None],
+    cancel: CancelToken,
+) -> dict[str, Made]:
+    # Imported here: who only wants a list needs no numpy.
+    from app import convert
+
+    kind = convert.WeightType(weight_type)
+    if draft is None:
+        output = out / f"target-{kind}.gguf"
+        made = convert.convert_target(target, output, kind, progress=progress, cancelled=cancel)
+        return {"target": _made(made)}
+    pair = convert.convert_pair(target, draft, out, kind, progress=progress, cancelled=cancel)
+    return {"target": _made(pair.target), "draft": _made(pair.draft)}
+
+
+def _made(converted: Any) -> Made:
+    about = asdict(converted)
+    path = about.pop("path")
+    return Made(path.name, about.pop("bytes"), about.pop("sha256"), about)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a job works with. `check` None leaves the pair untried, which lists then say.
+
+    `margin` are bytes that stay free on each disk.
+    """
+
+    check: CheckPair | None = None
+    access: Access = Access()
+    convert: ConvertPair = _convert
+    margin: int = download.MARGIN
+    patience: download.Patience = field(default_factory=download.Patience)
+
+
+class Job:
+    """Getting one model into the folder `root`. Not for two threads at a time."""
+
+    def __init__(self, root: Path, journal: Journal, tools: Tools) -> None:
+        self._root, self._tools = root, tools
+        self._work = root / FOLDER / journal.id
+        self._pair = self._work / "pair"
+        self._place = root / journal.id
+        self.journal = journal
+
+    @classmethod
+    def start(
+        cls,
+        root: Path,
+        model: KnownModel,
+        tools: Tools,
+        *,
+        weight_type: str = "",
+        keep_source: bool = False,
+    ) -> Job:
+        """A new job, or the one that is under way for this model. Nothing is done yet.
+
+        Raises `OptionError` if the model is here already.
+        """
+        assert model.target is not None
+        if (going := Journal.read(root / FOLDER / model.id)) is not None:
+            return cls(root, going, tools)
+        if (root / model.id).exists():
+            raise OptionError(
+                f"`{root / model.id}` is there already.",
+                remedy="Remove that model first, if you want to get it again.",
+            )
+        return cls(
+            root,
+            Journal(
+                model.id,
+                model.title,
+                model.target,
+                model.draft,
+                weight_type or model.type,
+                keep_source,
+            ),
+            tools,
+        )
+
+    @classmethod
+    def going(cls, root: Path, model_id: str, tools: Tools) -> Job | None:
+        """The job under way for this model, if there is one."""
+        journal = Journal.read(root / FOLDER / model_id)
+        return None if journal is None else cls(root, journal, tools)
+
+    def run(self, on_state: OnState = lambda _: None, cancel: CancelToken | None = None) -> Path:
+        """Do what is left; returns the folder of the pair.
+
+        Raises `SlipstreamError`, after noting it in the journal, and `JobCancelled`.
+        """
+        cancel = cancel or CancelToken()
+        steps: dict[Step, Callable[[OnState, CancelToken], None]] = {
+            Step.LIST: self._list,
+            Step.DOWNLOAD: self._download,
+            Step.CONVERT: self._convert,
+            Step.VERIFY: self._verify,
+            Step.CHECK: self._check,
+        }
+        with self._locked():
+            self._note(replace(self.journal, failure=Failure()))
+            try:
+                while self.journal.step in steps:
+                    cancel.check()
+                    step = self.journal.step
+                    on_state(state(step, 0.0))
+                    with self._output_errors():
+                        steps[step](on_state, cancel)
+                on_state(state(Step.CLEAN, 0.0))
+                self._clean()
+            except JobCancelled:
+                raise
+            except SlipstreamError as error:
+                self._fail(error)
+                raise
+        shutil.rmtree(self._work, ignore_errors=True)
+        return self._place
+
+    def repair(self, how: Repair) -> None:
+        """Make ready for another `run`: what is suspect is done again."""
+        match how:
+            case Repair.FETCH if self.journal.listings:
+                self._note(self.journal.at(Step.DOWNLOAD))
+            case Repair.CONVERT if self.journal.folders:
+                with self._locked():
+                    if self._place.exists() and Journal.read(self._work) is not None:
+                        shutil.rmtree(self._place, ignore_errors=True)
+                self._note(self.journal.at(Step.DOWNLOAD))  # which looks whether all is there
+
+    def discard(self) -> None:
+        """Give it up: nothing of it stays, but what was there before.
+
+        Raises `OutputError` if it is being worked at.
+        """
+        with self._locked():
+            _log.info("Giving up `%s`.", self.journal.id)
+            self._forget()
+            if self.journal.step in (Step.VERIFY, Step.CHECK):
+                shutil.rmtree(self._place, ignore_errors=True)
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    # --- steps ------------------------------------------------------------------
+
+    def _list(self, on_state: OnState, cancel: CancelToken) -> None:
+        sources = self.journal.sources
+        found = download.look(list(sources.values()), self._tools.access, cancel)
+        by_role = dict(zip(sources, found, strict=True))
+        self._need_room(by_role)
+        self._note(
+            self.journal.at(
+                Step.DOWNLOAD,
+                listings={role: one.listing for role, one in by_role.items()},
+                here={role: tuple(sorted(one.here)) for role, one in by_role.items()},
+                cache=str(found[0].cache),
+            )
+        )
+
+    def _need_room(self, found: dict[str, Found]) -> None:
+        needs = [Need(one.cache, one.missing, "to download") for one in found.values()]
+        weights = sum(one.listing.bytes for one in found.values())
+        needs.append(Need(self._root, converted_bytes(weights, self.journal.type), "to convert"))
+        by_folder: dict[tuple[Path, str], int] = {}
+        for need in needs:
+            key = need.folder, need.what
+            by_folder[key] = by_folder.get(key, 0) + need.bytes
+        check_room([Need(*key[:1], count, key[1]) for key, count in by_folder.items()],
+                   self._tools.margin)
+
+    def _download(self, on_state: OnState, cancel: CancelToken) -> None:
+        listings = self.journal.listings
+        fetched = download.fetch(
+            list(listings.values()),
+            self._tools.access,
+            lambda pace: on_state(downloading(pace)),
+            cancel,
+            patience=self._tools.patience,
+            margin=self._tools.margin,
+        )
+        folders = dict(zip(listings, map(str, fetched.folders), strict=True))
+        self._note(self.journal.at(Step.CONVERT, folders=folders))
+
+    def _convert(self, on_state: OnState, cancel: CancelToken) -> None:
+        folders = {role: Path(folder) for role, folder in self.journal.folders.items()}
+        for role, listing in self.journal.listings.items():
+            if not _complete(folders[role], listing):  # someone cleared the hub's cache
+                self._note(self.journal.at(Step.DOWNLOAD))
+                return
+        shutil.rmtree(self._pair, ignore_errors=True)
+        self._pair.mkdir(parents=True)
+
+        def on_bytes(done: int, total: int, tensor: str) -> None:
+            on_state(state(Step.CONVERT, done / total, f"{done / total:.0%}"))
+
+        files = self._tools.convert(
+            folders["target"],
+            folders.get("draft"),
+            self._pair,
+            self.journal.type,
+            on_bytes,
+            cancel,
+        )
+        self._note(self.journal.at(Step.VERIFY, files=files))
+
+    def _verify(self, on_state: OnState, cancel: CancelToken) -> None:
+        passport = self._passport()
+        moved = not self._pair.exists() and Passport.read(self._place) is not None
+        place = self._place if moved else self._pair  # killed after the renaming
+        passport.verify(
+            place, lambda part: on_state(state(Step.VERIFY, part, f"{part:.0%}")), cancel
+        )
+        if not moved:
+            passport.write(self._pair)
+            self._pair.rename(self._place)
+        self._note(self.journal.at(Step.CHECK))
+
+    def _check(self, on_state: OnState, cancel: CancelToken) -> None:
+        passport = Passport.read(self._place)
+        if passport is None:  # someone removed what was made
+            self._note(self.journal.at(Step.CONVERT))
+            return
+        if self._tools.check is not None:
+            checks = tuple(
+                self._tools.check(
+                    self._place,
+                    lambda part, words: on_state(state(Step.CHECK, part, words)),
+                    cancel,
+                )
+            )
+            replace(passport, checks=checks, checked=_now()).write(self._place)
+            bad = next((check for check in checks if not check.ok), None)
+            if bad is not None:
+                raise ModelFileError(
+                    f"{self.journal.title} does not work here: `{bad.name}` failed. {bad.detail}",
+                    remedy="Convert it again; if that does not help, choose another type or model.",
+                )
+        self._note(self.journal.at(Step.CLEAN))
+
+    def _clean(self) -> None:
+        if not self.journal.keep_source:
+            self._forget()
+
+    # --- parts ------------------------------------------------------------------
+
+    def _passport(self) -> Passport:
+        sources = {
+            role: Source(
+                listing.repo,
+                listing.commit,
+                listing.licence or self.journal.sources[role].licence,
+                tuple(asdict(file) for file in listing.files),
+            )
+            for role, listing in self.journal.listings.items()
+        }
+        return Passport(
+            self.journal.id,
+            self.journal.title,
+            self.journal.type,
+            _converter(),
+            _now(),
+            sources,
+            self.journal.files,
+        )
+
+    def _forget(self) -> None:
+        """Free the room of what this job fetched."""
+        cache = Path(self.journal.cache)
+        found = [
+            Found(listing, cache, frozenset(self.journal.here[role]), 0)
+            for role, listing in self.journal.listings.items()
+        ]
+        if freed := download.forget(found):
+            _log.info("Freed %d MB of downloaded originals.", freed / 1e6)
+
+    def _note(self, journal: Journal) -> None:
+        with self._output_errors():
+            journal.write(self._work)
+        self.journal = journal
+
+    def _fail(self, error: SlipstreamError) -> None:
+        _log.info("Getting `%s` stopped: %s", self.journal.id, error)
+        how = repair_of(error, self.journal.step)
+        failure = Failure(error.message, error.remedy, how.value)
+        with contextlib.suppress(SlipstreamError):  # then the disk is full, which is being said
+            self._note(replace(self.journal, failure=failure))
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._output_errors():
+            self._work.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self._work / "lock", timeout=0)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise OutputError(
+                    f"{self.journal.title} is being worked at by another Slipstream.",
+                    remedy="Wait until it has ended, or end it.",
+                ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextlib.contextmanager
+    def _output_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise NoSpaceError(
+                    f"The disk of `{self._root}` is full.",
+                    remedy="Free some space, then continue; what is here stays.",
+                ) from error
+            raise OutputError(
+                f"`{error.filename or self._root}` cannot be written: {error.strerror or error}.",
+                remedy="Check its permissions, or choose another folder for models.",
+            ) from error
+
+
+def _complete(folder: Path, listing: Listing) -> bool:
+    with contextlib.suppress(OSError):
+        return all((folder / f.name).stat().st_size == f.bytes for f in listing.files)
+    return False
+
+
+def _converter() -> str:
+    versions = [f"{name} {metadata.version(name)}" for name in ("slipstream", "gguf", "numpy")]
+    return ", ".join(versions)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+

@@ -1,0 +1,312 @@
+"""Nothing counts that is not the file the hub lists, and nothing that has come is lost."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.catalog import HubSource
+from app.download import Access, Found, Listing, Pace, Patience, fetch, forget, look
+from app.download import hub as client_module
+from app.download.transfer import fetch_file
+from app.errors import AccessError, DownloadError, NoSpaceError, UnsupportedModelError
+from app.jobs import CancelToken, JobCancelled
+from tests import hub as faults
+from tests.download.conftest import REPO
+from tests.hub import Hub, wait_until
+
+BIG = "model.safetensors"
+ACCESS = Access()
+
+
+def found(source: str = REPO) -> Found:
+    return look([HubSource.parse(source)], ACCESS)[0]
+
+
+def get(one: Found) -> Path:
+    return fetch([one.listing], ACCESS, margin=0).folders[0]
+
+
+@pytest.fixture
+def client(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """What runs in the child, here: most of what can go wrong needs no process of its own."""
+    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.01)
+    return Client(client_module.Hub(hub.endpoint, None, cache, lambda note, seconds: None))
+
+
+class Client:
+    def __init__(self, hub: client_module.Hub) -> None:
+        self.hub = hub
+        self.bytes = 0
+
+    def list(self) -> Listing:
+        return self.hub.list(HubSource(REPO))
+
+    def get(self) -> Path:
+        """The folder, and in `bytes` what was counted."""
+        listing, self.bytes = self.list(), 0
+        for file in listing.files:
+            fetch_file(self.hub, listing, file, self._count, lambda name: None)
+        assert self.bytes == listing.bytes
+        return self.hub.cache / "models--maker--model" / "snapshots" / listing.commit
+
+    def _count(self, count: int) -> None:
+        self.bytes += count
+
+
+def same(folder: Path, hub: Hub) -> bool:
+    served = hub.repos[REPO].folder
+    return all(
+        (folder / name).read_bytes() == (served / name).read_bytes()
+        for name in ("config.json", "tokenizer.json", BIG)
+    )
+
+
+def parts(cache: Path) -> list[Path]:
+    return list(cache.rglob("*.incomplete"))
+
+
+def test_listing_first_then_files_that_the_hubs_tools_find(hub: Hub, cache: Path) -> None:
+    one = found()
+    assert one.listing.commit == hub.repos[REPO].commit
+    assert one.listing.licence == "apache-2.0"
+    assert {f.name for f in one.listing.files} == {"config.json", "tokenizer.json", BIG}
+    assert (one.missing, one.here) == (one.listing.bytes, frozenset())
+    assert not hub.gets(BIG)
+    paces: list[Pace] = []
+    folder = fetch([one.listing], ACCESS, paces.append, margin=0).folders[0]
+    assert folder == cache / "models--maker--model" / "snapshots" / one.listing.commit
+    assert same(folder, hub)
+    assert not parts(cache)
+    assert paces[-1].total == one.listing.bytes
+    again = found()
+    assert (again.missing, len(again.here)) == (0, 3)
+
+
+def test_what_is_in_the_cache_is_used(hub: Hub, client: Client) -> None:
+    client.get()
+    hub.seen.clear()
+    assert same(client.get(), hub)
+    assert not hub.gets(BIG)
+
+
+def test_a_damaged_file_in_the_cache_is_fetched_again(hub: Hub, client: Client) -> None:
+    folder = client.get()
+    data = bytearray((folder / BIG).read_bytes())
+    data[99] ^= 1
+    (folder / BIG).resolve().write_bytes(data)
+    assert same(client.get(), hub)
+
+
+def test_only_what_is_missing_is_fetched(hub: Hub, client: Client) -> None:
+    folder = client.get()
+    (folder / "tokenizer.json").resolve().unlink()
+    (folder / "tokenizer.json").unlink()
+    one = client.hub.found(client.list())
+    assert one.missing == (hub.repos[REPO].folder / "tokenizer.json").stat().st_size
+    hub.seen.clear()
+    assert same(client.get(), hub)
+    assert (len(hub.gets("tokenizer.json")), len(hub.gets(BIG))) == (2, 0)  # hub, then its link
+
+
+RECOVERED = {
+    "cut": [faults.cut()],
+    "cut often": [faults.cut(0.1) for _ in range(9)],
+    "cut without a length": [faults.cut(length=False)],
+    "reset": [faults.reset()],
+    "a page, then the file": [faults.page],
+    "the whole body for a range": [faults.cut(), faults.whole],
+    "longer": [faults.longer],
+    "429": [faults.status(429, Retry_After="0.1")],
+    "503 twice": [faults.status(503), faults.status(502)],
+    "other contents, once": [faults.spoilt],
+    "not the rest": [faults.cut(), faults.status(206, Content_Range="bytes 0-1/2")],
+}
+
+
+@pytest.mark.parametrize("name", RECOVERED)
+def test_it_comes_through(hub: Hub, client: Client, cache: Path, name: str) -> None:
+    hub.faults[BIG] = list(RECOVERED[name])
+    assert same(client.get(), hub)
+    assert not parts(cache)
+    assert not hub.faults[BIG]
+
+
+def test_a_rest_is_asked_for_and_not_the_whole(hub: Hub, client: Client) -> None:
+    hub.faults[BIG] = [faults.cut(0.5)]
+    client.get()
+    ranges = [r.headers.get("Range") for r in hub.gets(BIG) if r.path.startswith("/cdn")]
+    assert ranges == [None, "bytes=524288-"]
+
+
+def test_a_link_that_expires_in_the_middle(hub: Hub, client: Client) -> None:
+    def expire(exchange: faults.Exchange) -> None:
+        faults.cut(0.5)(exchange)
+        hub.expire_links()
+
+    hub.faults[BIG] = [expire]
+    assert same(client.get(), hub)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (faults.page, [BIG, "1,048,576", "635"]),
+        (faults.spoilt, [BIG, "other contents"]),
+        (faults.status(500), ["status 500"]),
+    ],
+)
+def test_it_gives_up_and_says_why(
+    hub: Hub, client: Client, cache: Path, fault: faults.Fault, words: list[str]
+) -> None:
+    hub.always[BIG] = fault
+    with pytest.raises(DownloadError) as caught:
+        client.get()
+    assert all(word in caught.value.message for word in words)
+    assert not (cache / "models--maker--model" / "snapshots" / hub.repos[REPO].commit / BIG).exists()
+    hub.always.clear()
+    assert same(client.get(), hub)
+
+
+def test_cancelled_within_two_seconds_and_continued(hub: Hub, cache: Path) -> None:
+    one, cancel = found(), CancelToken()
+    hub.faults[BIG] = [faults.trickle(share=0.5)]
+    ended: list[float] = []
+
+    def work() -> None:
+        with pytest.raises(JobCancelled):
+            fetch([one.listing], ACCESS, cancel=cancel, margin=0)
+        ended.append(time.monotonic())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: any(p.stat().st_size >= 500_000 for p in parts(cache)))
+    asked = time.monotonic()
+    cancel.cancel()
+    thread.join()
+    assert ended[0] - asked < 2.0
+    rest = found()
+    assert rest.missing <= one.missing - 500_000
+    assert same(get(rest), hub)
+    assert any(r.headers.get("Range") for r in hub.gets(BIG))
+
+
+def test_a_stall_is_seen_by_bytes_over_time(hub: Hub, cache: Path) -> None:
+    hub.faults[BIG] = [faults.trickle(share=0.3)]
+    one = found()
+    fetched = fetch([one.listing], ACCESS, patience=Patience(3.0, 1000), margin=0)
+    assert same(fetched.folders[0], hub)
+
+
+def test_a_stall_without_end(hub: Hub, cache: Path) -> None:
+    hub.always[BIG] = faults.trickle(share=0.0)
+    one = found()
+    with pytest.raises(DownloadError, match="Nothing has come"):
+        fetch([one.listing], ACCESS, patience=Patience(2.5, 1000, 2), margin=0)
+
+
+def test_rate_and_time_left(hub: Hub, cache: Path) -> None:
+    hub.faults[BIG] = [faults.slowly(400_000)]
+    paces: list[Pace] = []
+    fetch([found().listing], ACCESS, paces.append, margin=0)
+    rates = [pace.rate for pace in paces if pace.rate]
+    assert rates
+    assert any(pace.seconds_left for pace in paces)
+    assert all(0 <= pace.done <= pace.total for pace in paces)
+
+
+def test_a_disk_that_fills_pauses_the_download(hub: Hub, cache: Path) -> None:
+    hub.faults[BIG] = [faults.slowly(300_000)]
+    with pytest.raises(NoSpaceError, match="nearly full"):
+        fetch([found().listing], ACCESS, margin=1 << 60)
+
+
+def test_a_token_goes_to_the_hub_alone_and_into_no_log(
+    hub: Hub, cache: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    hub.repos[REPO].gated = True
+    hub.token = "hf_secret"
+    with pytest.raises(AccessError, match="token"):
+        found()
+    access = Access(token="hf_secret")
+    assert "hf_secret" not in repr(access)
+    one = look([HubSource(REPO)], access)[0]
+    hub.faults[BIG] = [faults.reset()]
+    fetch([one.listing], access, margin=0)
+    told = {r.path.startswith("/cdn"): "Authorization" in r.headers for r in hub.seen}
+    assert told[True] is False
+    assert any(r.headers.get("Authorization") == "Bearer hf_secret" for r in hub.seen)
+    out = capfd.readouterr()
+    assert "hf_secret" not in caplog.text + out.out + out.err
+    assert "signature" not in caplog.text + out.out + out.err
+
+
+def test_the_environments_token(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.repos[REPO].gated, hub.token = True, "hf_of_environment"
+    monkeypatch.setenv("HF_TOKEN", "hf_of_environment")
+    assert found().missing
+
+
+@pytest.mark.parametrize("source", ["maker/absent", f"{REPO}@nothing"])
+def test_what_is_not_there(client: Client, source: str) -> None:
+    with pytest.raises(DownloadError, match=source):
+        client.hub.list(HubSource.parse(source))
+
+
+def test_no_network(client: Client) -> None:
+    hub = replace(client.hub, endpoint="http://127.0.0.1:9")
+    with pytest.raises(DownloadError, match="no connection"):
+        hub.list(HubSource(REPO))
+
+
+def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: Hub) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
+    monkeypatch.setenv("http_proxy", hub.endpoint)
+    monkeypatch.setenv("no_proxy", "")
+    with pytest.raises(DownloadError):
+        found()
+    assert any("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
+
+
+def test_offline(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DownloadError, match="offline"):
+        found()
+
+
+def test_a_listing_that_is_none(hub: Hub, client: Client) -> None:
+    hub.always["api"] = faults.page
+    with pytest.raises(DownloadError, match="no list of files"):
+        client.list()
+
+
+def test_a_hub_that_is_busy_when_it_is_asked_for_a_list(hub: Hub, client: Client) -> None:
+    hub.faults["api"] = [faults.status(429, Retry_After="0"), faults.status(503)]
+    assert client.list().files
+
+
+def test_a_repository_without_safetensors(hub: Hub, client: Client) -> None:
+    (hub.repos[REPO].folder / BIG).rename(hub.repos[REPO].folder / "model.gguf")
+    with pytest.raises(UnsupportedModelError, match="GGUF"):
+        client.list()
+
+
+def test_room_is_given_back_but_not_what_was_there_before(
+    hub: Hub, client: Client, cache: Path
+) -> None:
+    client.get()
+    folder = cache / "models--maker--model"
+    (next(folder.rglob(f"snapshots/*/{BIG}")).resolve()).unlink()
+    one = client.hub.found(client.list())
+    assert one.here == {"config.json", "tokenizer.json"}
+    client.get()
+    assert forget([one]) == 1 << 20
+    assert client.hub.found(client.list()).here == {"config.json", "tokenizer.json"}

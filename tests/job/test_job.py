@@ -1,0 +1,243 @@
+"""From a name to a pair, and nothing in between that could be taken for one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import catalog
+from app.bundled import Bundled
+from app.download import Access, MARGIN
+from app.errors import (
+    AccessError,
+    CheckpointError,
+    DownloadError,
+    ModelFileError,
+    NoSpaceError,
+    OptionError,
+    OutputError,
+)
+from app.job import Job, Repair, State, Step, Tools
+from app.job.journal import FOLDER
+from app.jobs import CancelToken, JobCancelled
+from app.library import Library, ModelState
+from app.passport import Check, Passport
+from tests import hub as faults
+from tests.hub import Hub, wait_until
+from tests.job.conftest import MODEL
+
+BIG = "model.safetensors"
+
+
+class Checks:
+    """Stands in for the engine."""
+
+    def __init__(self, ok: bool = True) -> None:
+        self.ok = ok
+        self.folders: list[Path] = []
+
+    def __call__(
+        self, folder: Path, progress: Callable[[float, str], None], cancel: CancelToken
+    ) -> Sequence[Check]:
+        progress(0.5, "answering")
+        self.folders.append(folder)
+        return [Check("answers", self.ok, "two answers")]
+
+
+@pytest.fixture
+def checks() -> Checks:
+    return Checks()
+
+
+@pytest.fixture
+def tools(checks: Checks) -> Tools:
+    return Tools(check=checks, margin=0)
+
+
+def start(root: Path, tools: Tools, **options: Any) -> Job:
+    return Job.start(root, MODEL, tools, **options)
+
+
+def row(root: Path, tmp_path: Path) -> Any:
+    library = Library(root, Bundled(tmp_path / "assets", tmp_path / "cache"))
+    return next(row for row in library.models() if row.id == MODEL.id)
+
+
+def test_from_a_name_to_a_pair(
+    hub: Hub, cache: Path, root: Path, tools: Tools, checks: Checks, tmp_path: Path
+) -> None:
+    assert row(root, tmp_path).state is ModelState.AVAILABLE
+    states: list[State] = []
+    place = start(root, tools).run(states.append)
+    assert place == root / MODEL.id
+    assert checks.folders == [place]
+    fractions = [state.fraction for state in states]
+    assert fractions == sorted(fractions)
+    assert {state.step for state in states} == set(Step)
+    assert any(state.words.startswith("Downloading · ") for state in states)
+    passport = Passport.read(place)
+    assert passport is not None
+    target = passport.sources["target"]
+    assert (target.repo, target.licence) == ("Qwen/Qwen3.5-4B", "apache-2.0")
+    assert target.commit == hub.repos[target.repo].commit
+    assert passport.sources["draft"].licence is None
+    assert passport.checks[0].ok
+    passport.verify(place)
+    assert row(root, tmp_path).state is ModelState.READY
+    assert not (root / FOLDER / MODEL.id).exists()
+    assert not [f for f in cache.rglob("*") if f.is_file() and f.stat().st_size > 1_000_000]
+
+
+def test_the_originals_can_be_kept(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
+    start(root, tools, keep_source=True).run()
+    assert next(cache.rglob(f"snapshots/*/{BIG}")).is_file()
+
+
+def test_a_model_that_is_here_is_not_written_over(root: Path, tools: Tools) -> None:
+    (root / MODEL.id).mkdir(parents=True)
+    with pytest.raises(OptionError, match="already"):
+        start(root, tools)
+
+
+def test_unfinished_until_it_has_been_tried(
+    hub: Hub, cache: Path, root: Path, tmp_path: Path
+) -> None:
+    bad = Tools(check=Checks(ok=False), margin=0)
+    with pytest.raises(ModelFileError, match="answers"):
+        start(root, bad).run()
+    unfinished = row(root, tmp_path)
+    assert unfinished.state is ModelState.UNFINISHED
+    assert "answers" in unfinished.reason
+    assert unfinished.failure.repair == Repair.CONVERT
+    library = Library(root, Bundled(tmp_path / "assets", tmp_path / "cache"))
+    with pytest.raises(OptionError, match="not finished"):
+        library.open(MODEL.id)
+    hub.seen.clear()
+    job = Job.going(root, MODEL.id, Tools(check=Checks(), margin=0))
+    assert job is not None
+    job.repair(Repair.CONVERT)
+    job.run()
+    assert row(root, tmp_path).state is ModelState.READY
+    assert not hub.gets(BIG)  # the originals were here
+
+
+def test_stopped_in_the_middle_and_continued(
+    hub: Hub, cache: Path, root: Path, tools: Tools, tmp_path: Path
+) -> None:
+    hub.faults[BIG] = [faults.slowly(2_000_000)]
+    cancel = CancelToken()
+
+    def on_state(state: State) -> None:
+        if state.step is Step.DOWNLOAD and any(cache.rglob("*.incomplete")):
+            cancel.cancel()
+
+    with pytest.raises(JobCancelled):
+        start(root, tools).run(on_state, cancel)
+    assert row(root, tmp_path).state is ModelState.UNFINISHED
+    again = start(root, tools)
+    assert again.journal.step is Step.DOWNLOAD
+    again.run()
+    assert any(r.headers.get("Range") for r in hub.gets(BIG))
+
+
+def test_half_a_snapshot_is_not_converted(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
+    """Someone clears a file of the hub's cache between download and conversion."""
+    job = start(root, tools)
+    job._list(lambda _: None, CancelToken())
+    job._download(lambda _: None, CancelToken())
+    next(cache.rglob("snapshots/*/tokenizer.json")).unlink()
+    job._convert(lambda _: None, CancelToken())
+    assert job.journal.step is Step.DOWNLOAD
+    hub.seen.clear()
+    job.run()
+    assert not hub.gets(BIG)
+
+
+def test_a_checkpoint_that_cannot_be_converted(
+    hub: Hub, cache: Path, root: Path, tools: Tools, tmp_path: Path
+) -> None:
+    broken = shutil.copytree(hub.repos["Qwen/Qwen3.5-4B"].folder, tmp_path / "broken")
+    data = (broken / BIG).read_bytes()
+    (broken / BIG).write_bytes(data[:-1])
+    hub.add("Qwen/Qwen3.5-4B", broken)
+    with pytest.raises(CheckpointError):
+        start(root, tools).run()
+    failed = row(root, tmp_path)
+    assert (failed.state, failed.failure.repair) == (ModelState.UNFINISHED, Repair.FETCH)
+    assert not (root / MODEL.id).exists()
+
+
+def test_too_little_room_is_said_before_the_first_byte(
+    hub: Hub, cache: Path, root: Path, checks: Checks
+) -> None:
+    with pytest.raises(NoSpaceError, match="to download and .* to convert"):
+        start(root, Tools(check=checks, margin=1 << 60)).run()
+    assert not hub.gets(BIG)
+
+
+def test_a_gated_model_asks_for_a_token(hub: Hub, root: Path, tools: Tools) -> None:
+    hub.repos["z-lab/Qwen3.5-4B-DFlash"].gated, hub.token = True, "hf_x"
+    job = start(root, tools)
+    with pytest.raises(AccessError):
+        job.run()
+    assert job.journal.failure.repair == Repair.TOKEN
+    token = Tools(check=tools.check, margin=0, access=Access("hf_x"))
+    start(root, token).run()
+
+
+def test_two_at_a_time(hub: Hub, root: Path, tools: Tools) -> None:
+    hub.faults[BIG] = [faults.trickle()]
+    cancel = CancelToken()
+    first = start(root, tools)
+
+    def work() -> None:
+        with pytest.raises(JobCancelled):
+            first.run(cancel=cancel)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: (root / FOLDER / MODEL.id / "journal.json").exists())
+    with pytest.raises(OutputError, match="another"):
+        start(root, tools).run()
+    cancel.cancel()
+    thread.join()
+
+
+def test_given_up(hub: Hub, cache: Path, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError):
+        start(root, Tools(check=Checks(ok=False), margin=0)).run()
+    job = Job.going(root, MODEL.id, Tools())
+    assert job is not None
+    job.discard()
+    assert not (root / MODEL.id).exists()
+    assert row(root, tmp_path).state is ModelState.AVAILABLE
+    assert not list(cache.rglob(BIG))
+
+
+def test_a_journal_that_cannot_be_read_costs_no_list(root: Path, tmp_path: Path) -> None:
+    folder = root / FOLDER / MODEL.id
+    folder.mkdir(parents=True)
+    (folder / "journal.json").write_text(json.dumps({"id": 5}))
+    assert row(root, tmp_path).state is ModelState.AVAILABLE
+
+
+def test_a_target_alone(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
+    model = catalog.own(catalog.HubSource("Qwen/Qwen3.5-4B"), None)
+    place = Job.start(root, model, tools).run()
+    assert sorted(f.name for f in place.iterdir()) == ["passport.json", "target-q8_0.gguf"]
+
+
+def test_a_model_that_is_not_there(root: Path, hub: Hub, tools: Tools) -> None:
+    model = catalog.own(catalog.HubSource("nobody/nothing"), None)
+    with pytest.raises(DownloadError, match="nobody/nothing"):
+        Job.start(root, model, tools).run()
+
+
+def test_the_margin_is_kept_by_default() -> None:
+    assert Tools().margin == MARGIN > 0
