@@ -84,6 +84,9 @@ class KnownModel:
         return self.target is None
 
 
+TYPES: Final = {"q8_0": "Q8_0", "bf16": "BF16"}
+"""What a pair from the hub can be stored as, and how that is called."""
+
 DEFAULT_TYPE: Final = "q8_0"
 """How the weights of a pair that is not in the catalogue are stored."""
 
@@ -123,9 +126,7 @@ def own(target: HubSource, draft: HubSource | None) -> KnownModel:
     )
 
 
-def _model(
-    entry: dict[str, Any], modes: Mapping[str, Mapping[str, VendorSampling]]
-) -> KnownModel:
+def _model(entry: dict[str, Any], modes: Mapping[str, Mapping[str, VendorSampling]]) -> KnownModel:
     sources = {role: entry[role] and HubSource(**entry[role]) for role in ("target", "draft")}
     return KnownModel(**{**entry, **sources, "sampling": modes[entry["sampling"]]})
 

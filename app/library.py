@@ -124,6 +124,7 @@ class Library:
         known = catalog.find(model)
         if known is not None and known.bundled:
             place = self._bundled.open(known, progress, cancel)
+            self._note_use(model)
             return _pair_in(place, model_id=known.id, title=known.title)
         if (journal := self._journals().get(model)) is not None:
             raise OptionError(
@@ -132,7 +133,11 @@ class Library:
             )
         folder = self._folder(model)
         if folder is not None:
-            return _pair_in(folder, model_id=model, title=_title(folder))
+            passport = Passport.read(folder)
+            title = passport.title if passport else _title(folder)
+            pair = _pair_in(folder, model_id=model, title=title)
+            self._note_use(model)
+            return pair
         if known is not None:
             raise OptionError(
                 f"{known.title} is not on this machine.",
@@ -144,7 +149,7 @@ class Library:
             remedy=f"Use one of {ids}, or a folder with `target*.gguf` in it.",
         )
 
-    def note_use(self, model: str) -> None:
+    def _note_use(self, model: str) -> None:
         """It is being used now. What cannot be written is not worth an error."""
         if self._uses is None:
             return
@@ -288,9 +293,7 @@ def _folder_status(folder: Path, model_id: str, title: str) -> ModelStatus:
         pair = _pair_in(folder, model_id=model_id, title=title)
         untried = passport is not None and not passport.checks
         reason = "It has not been tried yet." if untried else ""
-        return ModelStatus(
-            model_id, title, ModelState.READY, reason, folder, pair.bytes, passport
-        )
+        return ModelStatus(model_id, title, ModelState.READY, reason, folder, pair.bytes, passport)
     except ModelFileError as error:
         return ModelStatus(model_id, title, ModelState.BROKEN, str(error), folder)
     except OSError as error:  # it went away this very moment

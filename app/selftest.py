@@ -48,7 +48,8 @@ def try_pair(
         encoding="utf-8",
         errors="replace",
     )
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     out: list[str] = []
     readers = [

@@ -15,6 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ class Seen:
 
     method: str
     path: str
-    headers: dict[str, str] = field(repr=False)
+    headers: Message = field(repr=False)  # by names in any case
 
 
 class Exchange:
@@ -252,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        self.hub.seen.append(Seen(self.command, self.path, dict(self.headers)))
+        self.hub.seen.append(Seen(self.command, self.path, self.headers))
         with contextlib.suppress(OSError):  # the client may leave when it likes
             self._answer()
 
@@ -329,9 +330,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         data = (repo.folder / file).read_bytes()
         if self.command == "HEAD":
-            Exchange(self, data).send(
-                200, data, X_Repo_Commit=repo.commit, ETag=f'"{etag}"'
-            )
+            Exchange(self, data).send(200, data, X_Repo_Commit=repo.commit, ETag=f'"{etag}"')
         else:
             self._contents(repo, file)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app import catalog
 from app.bundled import Bundled
-from app.errors import ModelFileError, OptionError
+from app.errors import ModelFileError, OptionError, OutputError
 from app.jobs import CancelToken, Progress
 from app.library import Library, ModelState, ModelStatus
+from app.passport import Check, Made, Passport, sha256_of
 
 
 @pytest.fixture
@@ -37,7 +41,8 @@ def library(root: Path, tmp_path: Path) -> Library:
             (out / f"{part}-F32.gguf").write_bytes(b"GGUF!")
 
     cache = tmp_path / "cache"
-    return Library(root, Bundled(tmp_path / "assets", cache, former=root, convert=convert))
+    bundled = Bundled(tmp_path / "assets", cache, former=root, convert=convert)
+    return Library(root, bundled, tmp_path / "state" / "models.json")
 
 
 def row_of(library: Library, model: str) -> ModelStatus:
@@ -81,9 +86,9 @@ def test_a_folder_of_the_users_own_survives_the_demo(
     assert library.open(row.id).target == mine / "target.gguf"
 
 
-def test_a_model_that_is_coming(library: Library, root: Path) -> None:
-    assert state_of(library, "qwen3.5-4b") is ModelState.COMING
-    with pytest.raises(OptionError, match=r"Qwen3\.5-4B"):
+def test_a_model_that_can_be_got(library: Library, root: Path) -> None:
+    assert state_of(library, "qwen3.5-4b") is ModelState.AVAILABLE
+    with pytest.raises(OptionError, match=r"slipstream pull qwen3\.5-4b"):
         library.open("qwen3.5-4b")
     make_folder(root / "qwen3.5-4b", "target-Q8_0.gguf", "draft-Q8_0.gguf")
     assert state_of(library, "qwen3.5-4b") is ModelState.READY
@@ -206,7 +211,7 @@ def test_a_root_that_cannot_be_listed(
 ) -> None:
     root.parent.mkdir()
     root.write_text("a file")
-    assert [row.id for row in library.models()] == ["demo", "qwen3.5-4b"]
+    assert [row.id for row in library.models()] == [model.id for model in catalog.MODELS]
     assert str(root) in caplog.text
 
 
@@ -220,3 +225,100 @@ def test_no_such_model(
     with pytest.raises((OptionError, ModelFileError)) as caught:
         library.open(name)
     str(caught.value).encode()
+
+
+@pytest.fixture
+def got(root: Path) -> Path:
+    """A model as the job leaves it."""
+    folder = make_folder(root / "got", "target-q8_0.gguf")
+    file = folder / "target-q8_0.gguf"
+    made = Made(file.name, file.stat().st_size, sha256_of(file), {})
+    checks = (Check("answers", True, ""),)
+    Passport("got", "A model", "q8_0", "", "2026-01-01", {}, {"target": made}, checks).write(folder)
+    return folder
+
+
+def test_a_passport_is_listed(library: Library, got: Path) -> None:
+    row = row_of(library, "got")
+    assert (row.state, row.title, row.reason) == (ModelState.READY, "A model", "")
+    assert row.passport is not None
+    assert row.passport.type == "q8_0"
+    assert library.open("got").title == "A model"
+
+
+def test_a_pair_that_was_never_tried_says_so(library: Library, got: Path) -> None:
+    passport = Passport.read(got)
+    assert passport is not None
+    replace(passport, checks=()).write(got)
+    assert "not been tried" in row_of(library, "got").reason
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "sources": 3}', "[" * 100_000])
+def test_a_passport_that_cannot_be_read_is_none(library: Library, got: Path, text: str) -> None:
+    (got / "passport.json").write_text(text)
+    row = row_of(library, "got")
+    assert (row.state, row.passport) == (ModelState.READY, None)
+
+
+def test_verified_again(library: Library, got: Path) -> None:
+    shares: list[float] = []
+    library.verify("got", shares.append)
+    assert shares[-1] == 1.0
+    (got / "target-q8_0.gguf").write_bytes(b"GGUX")
+    with pytest.raises(ModelFileError, match="damaged"):
+        library.verify("got")
+    (got / "target-q8_0.gguf").write_bytes(b"GGU")
+    with pytest.raises(ModelFileError, match="3 bytes of 4"):
+        library.verify("got")
+    with pytest.raises(ModelFileError, match="no passport"):
+        library.verify("demo")
+
+
+def test_last_used(library: Library, got: Path) -> None:
+    assert row_of(library, "got").used is None
+    library.open("got")
+    used = row_of(library, "got").used
+    assert used is not None
+    assert abs(time.time() - used) < 60
+    assert row_of(library, "demo").used is None
+
+
+def test_removed_into_the_trash(library: Library, got: Path) -> None:
+    trash: list[Path] = []
+    assert library.remove("got", trash.append).title == "A model"
+    assert trash == [got]
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(
+    library: Library, root: Path, tmp_path: Path
+) -> None:
+    mine = make_folder(tmp_path / "elsewhere", "target.gguf")
+    root.mkdir(parents=True)
+    (root / "link").symlink_to(mine)
+    library.remove("link", lambda _: pytest.fail("the trash is for what is ours"))
+    assert (mine / "target.gguf").exists()
+    assert not (root / "link").is_symlink()
+
+
+@pytest.mark.parametrize("model", ["demo", "qwen3.5-4b", "nothing", ".."])
+def test_what_is_not_removed(library: Library, got: Path, model: str) -> None:
+    library.open("demo")
+    with pytest.raises(OptionError, match="removed"):
+        library.remove(model, lambda _: pytest.fail("nothing is to go"))
+
+
+def test_a_trash_that_refuses(library: Library, got: Path) -> None:
+    def refuse(folder: Path) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with pytest.raises(OutputError, match="trash"):
+        library.remove("got", refuse)
+
+
+def test_a_folder_for_models_that_is_not_there(tmp_path: Path) -> None:
+    bundled = Bundled(tmp_path / "assets", tmp_path / "cache")
+    library = Library(tmp_path / "drive", bundled)
+    assert "drive" in library.problem
+    assert len(library.models()) == len(catalog.MODELS)
+    (tmp_path / "drive").mkdir()
+    assert library.problem == ""

@@ -38,9 +38,7 @@ def _run(context: Context) -> Result:
 
 def _verify(context: Context, model: str) -> Result:
     try:
-        context.library.verify(
-            model, lambda done: context.console.progress("Verifying", done)
-        )
+        context.library.verify(model, lambda done: context.console.progress("Verifying", done))
     except SlipstreamError as error:
         value: dict[str, object] = {"id": model, "ok": False, "detail": str(error)}
         return Result(value, f"FAILED  {error}", FAILED)

@@ -49,9 +49,7 @@ def prepare(args: Namespace) -> Job:
         root = context.library.root
         if args.discard:
             return _discard(root, model, tools)
-        job = Getting.start(
-            root, model, tools, weight_type=args.type, keep_source=args.keep_source
-        )
+        job = Getting.start(root, model, tools, weight_type=args.type, keep_source=args.keep_source)
         if repair := job.journal.failure.repair:
             job.repair(Repair(repair))
         return _run(job, context)

@@ -48,7 +48,9 @@ def main(
     args = build_parser().parse_args(argv)
     console = Console(args.json)
     log.start(paths.log_file(), args.verbose)
-    library = library or Library.of_user(settings.load(paths.settings_file()).settings.models_folder)
+    library = library or Library.of_user(
+        settings.load(paths.settings_file()).settings.models_folder
+    )
     try:
         return _run(args, Context(library, engine, console))
     except SlipstreamError as error:

@@ -7,7 +7,7 @@ fetched stays, and the next one goes on behind it.
 from __future__ import annotations
 
 from app.download.listing import Found, Listing, RemoteFile
-from app.download.meter import Patience, Pace
+from app.download.meter import Pace, Patience
 from app.download.service import MARGIN, Access, Fetched, fetch, forget, look
 
 __all__ = [

@@ -179,7 +179,9 @@ class Hub:
             )
         if status is not None:
             kind = "asks to wait longer" if status == 429 else f"has trouble (status {status})"
-            return DownloadError(f"{self.host} {kind}.", remedy="Try again later; what is here stays.")
+            return DownloadError(
+                f"{self.host} {kind}.", remedy="Try again later; what is here stays."
+            )
         return DownloadError(
             f"There is no connection to {self.host}: {_cause(error)}.",
             remedy="Check the network and the proxy, then try again; what is here stays.",

@@ -20,6 +20,9 @@ class Patience:
     restarts: int = 3
 
 
+USUAL: Final = Patience()
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Where a transfer of `total` bytes is. Unknown is None; `note` is what it waits for."""

@@ -14,7 +14,7 @@ from typing import Final
 from app.catalog import HubSource
 from app.download.child import Child, Report
 from app.download.listing import Found, Listing
-from app.download.meter import Meter, Pace, Patience
+from app.download.meter import USUAL, Meter, Pace, Patience
 from app.errors import DownloadError, NoSpaceError
 from app.jobs import CancelToken
 
@@ -63,7 +63,7 @@ def fetch(
     on_pace: OnPace = lambda _: None,
     cancel: CancelToken | None = None,
     *,
-    patience: Patience = Patience(),
+    patience: Patience = USUAL,
     margin: int = MARGIN,
 ) -> Fetched:
     """Have all files of `listings` whole and checked on this machine.
@@ -137,6 +137,7 @@ class _Watch:
         match message:
             case Path():
                 self._cache = message
+                self._meter.forgive()  # until here the child only started
             case int():
                 self.done += message
                 self._meter.add(max(0, message))
@@ -147,9 +148,11 @@ class _Watch:
 
     def look(self) -> None:
         self._on_pace(self._meter.pace(self.done, self._total, self._note))
+        if self._cache is None:
+            return
         if self._meter.stalled():
             raise _Stalled
-        if self._cache is None or time.monotonic() < self._due:
+        if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + 0.5
         with contextlib.suppress(OSError):

@@ -178,7 +178,7 @@ def _ask_xet(hub: Hub, listing: Listing, file: RemoteFile, part: Path, tell: OnB
         token=hub.token,
         tqdm_class=Told,
     )
-    os.replace(Path(place).resolve(), part)  # to be checked like any other
+    Path(place).resolve().replace(part)  # to be checked like any other
 
 
 def _is_rest(response: Any, have: int, total: int) -> bool:

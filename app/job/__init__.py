@@ -7,6 +7,7 @@ on where it was. Until its last step is done, no list shows the pair as one to b
 from __future__ import annotations
 
 from app.job.job import CheckPair, Job, OnState, Tools
+from app.job.jobs import Jobs
 from app.job.journal import Failure, Journal, Step
 from app.job.repair import Repair
 from app.job.room import Need
@@ -16,6 +17,7 @@ __all__ = [
     "CheckPair",
     "Failure",
     "Job",
+    "Jobs",
     "Journal",
     "Need",
     "OnState",

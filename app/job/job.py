@@ -91,7 +91,7 @@ class Tools:
     """
 
     check: CheckPair | None = None
-    access: Access = Access()
+    access: Access = field(default_factory=Access)
     convert: ConvertPair = _convert
     margin: int = download.MARGIN
     patience: download.Patience = field(default_factory=download.Patience)
@@ -227,8 +227,9 @@ class Job:
         for need in needs:
             key = need.folder, need.what
             by_folder[key] = by_folder.get(key, 0) + need.bytes
-        check_room([Need(*key[:1], count, key[1]) for key, count in by_folder.items()],
-                   self._tools.margin)
+        check_room(
+            [Need(*key[:1], count, key[1]) for key, count in by_folder.items()], self._tools.margin
+        )
 
     def _download(self, on_state: OnState, cancel: CancelToken) -> None:
         listings = self.journal.listings
@@ -393,5 +394,3 @@ def _converter() -> str:
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-

@@ -23,8 +23,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app import log, paths, settings
+from app.download import Access
+from app.download.token import Tokens
 from app.engine import Engine
+from app.job import Jobs, Tools
 from app.library import Library
+from app.selftest import try_pair
 from app.ui.look import icons
 from app.ui.look.palette import DARK
 from app.ui.look.theme import Theme
@@ -52,16 +56,23 @@ def run(argv: Sequence[str] | None = None) -> int:
     QGuiApplication.setDesktopFileName("slipstream")
     look = Theme(app, chosen.theme)
     app.setWindowIcon(icons.icon("app", DARK.accent, 64))
+    library, tokens = Library.of_user(chosen.models_folder), Tokens()
+
+    def tools() -> Tools:
+        return Tools(try_pair, Access(tokens.get(), xet=chosen.xet))
+
     engine = Engine()
     try:
         window = MainWindow(
             engine,
-            Library.of_user(),
+            library,
             chosen,
             partial(settings.save, paths.settings_file()),
             look,
             QSettings(str(paths.state() / "window.ini"), QSettings.Format.IniFormat),
             problems,
+            Jobs(lambda: library.root, tools),
+            tokens.put,
         )
     except BaseException:
         engine.close()

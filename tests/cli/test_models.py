@@ -9,13 +9,14 @@ from tests.cli.support import Slipstream
 
 def test_models(slipstream: Slipstream) -> None:
     before = slipstream("models", "--json").json["models"]
-    assert [(m["id"], m["state"]) for m in before] == [
+    assert [(m["id"], m["state"]) for m in before][:2] == [
         ("demo", "bundled"),
-        ("qwen3.5-4b", "coming"),
+        ("qwen3.5-4b", "available"),
     ]
-    assert list(before[0]) == ["id", "title", "state", "reason", "path", "bytes"]
+    fields = ["id", "title", "state", "reason", "path", "bytes", "type", "used", "passport"]
+    assert list(before[0]) == fields
     assert before[0]["path"] is None
-    assert before[1]["reason"]
+    assert "`slipstream pull qwen3.5-4b`" in slipstream("models").out
 
     slipstream("ask", "Hello")
     demo = slipstream("models", "--json").json["models"][0]

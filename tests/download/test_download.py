@@ -111,7 +111,7 @@ def test_only_what_is_missing_is_fetched(hub: Hub, client: Client) -> None:
     assert one.missing == (hub.repos[REPO].folder / "tokenizer.json").stat().st_size
     hub.seen.clear()
     assert same(client.get(), hub)
-    assert (len(hub.gets("tokenizer.json")), len(hub.gets(BIG))) == (2, 0)  # hub, then its link
+    assert (len(hub.gets("tokenizer.json")), len(hub.gets(BIG))) == (1, 0)
 
 
 RECOVERED = {
@@ -168,7 +168,9 @@ def test_it_gives_up_and_says_why(
     with pytest.raises(DownloadError) as caught:
         client.get()
     assert all(word in caught.value.message for word in words)
-    assert not (cache / "models--maker--model" / "snapshots" / hub.repos[REPO].commit / BIG).exists()
+    assert not (
+        cache / "models--maker--model" / "snapshots" / hub.repos[REPO].commit / BIG
+    ).exists()
     hub.always.clear()
     assert same(client.get(), hub)
 
@@ -247,9 +249,7 @@ def test_a_token_goes_to_the_hub_alone_and_into_no_log(
     assert "signature" not in caplog.text + out.out + out.err
 
 
-def test_the_environments_token(
-    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environments_token(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.repos[REPO].gated, hub.token = True, "hf_of_environment"
     monkeypatch.setenv("HF_TOKEN", "hf_of_environment")
     assert found().missing
@@ -271,9 +271,8 @@ def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: 
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
     monkeypatch.setenv("http_proxy", hub.endpoint)
     monkeypatch.setenv("no_proxy", "")
-    with pytest.raises(DownloadError):
-        found()
-    assert any("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
+    assert found().missing
+    assert all("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
 
 
 def test_offline(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

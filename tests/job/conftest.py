@@ -31,7 +31,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    assert MODEL.target and MODEL.draft
+    assert MODEL.target
+    assert MODEL.draft
     with running() as hub:
         hub.add(MODEL.target.repo, DEMO / "target")
         hub.add(MODEL.draft.repo, DEMO / "draft", licence=None)

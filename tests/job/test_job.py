@@ -13,7 +13,7 @@ import pytest
 
 from app import catalog
 from app.bundled import Bundled
-from app.download import Access, MARGIN
+from app.download import MARGIN, Access
 from app.errors import (
     AccessError,
     CheckpointError,
@@ -176,7 +176,7 @@ def test_a_checkpoint_that_cannot_be_converted(
 def test_too_little_room_is_said_before_the_first_byte(
     hub: Hub, cache: Path, root: Path, checks: Checks
 ) -> None:
-    with pytest.raises(NoSpaceError, match="to download and .* to convert"):
+    with pytest.raises(NoSpaceError, match=r"to download and .* to convert"):
         start(root, Tools(check=checks, margin=1 << 60)).run()
     assert not hub.gets(BIG)
 

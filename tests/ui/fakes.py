@@ -20,21 +20,39 @@ class BatchEngine(FakeEngine):
 
 
 class FakeModels:
-    """The demo pair, ready; the real one, coming. Opening waits until `let` is set."""
+    """The demo pair, ready; the real one, to be got. Opening waits until `let` is set."""
+
+    root = Path("models")
+    problem = ""
 
     def __init__(self, error: SlipstreamError | None = None, held: bool = False) -> None:
         self.error = error
+        self.more: tuple[ModelStatus, ...] = ()
         self.opened: list[str] = []
         self.let = threading.Event()
         if not held:
             self.let.set()
 
     def models(self) -> tuple[ModelStatus, ...]:
-        coming = "One click will download and convert it; that comes with a later version."
         return (
             ModelStatus("demo", "Built-in guide", ModelState.READY),
-            ModelStatus("qwen3.5-4b", "Qwen3.5-4B", ModelState.AVAILABLE, coming),
+            ModelStatus("qwen3.5-4b", "Qwen3.5-4B", ModelState.AVAILABLE),
+            *self.more,
         )
+
+    def verify(
+        self,
+        model: str,
+        progress: Callable[[float], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def remove(self, model: str) -> ModelStatus:
+        row = next(row for row in self.more if row.id == model)
+        self.more = tuple(other for other in self.more if other is not row)
+        return row
 
     def open(
         self,

@@ -31,6 +31,18 @@ QFrame[kind="composer"][focused="true"] { border-color: $line_strong; }
 QFrame[kind="sheet"] { background: $surface; border: none; border-left: 1px solid $line; }
 QFrame[kind="notice"] { background: $raised; border: 1px solid $line; border-radius: 10px; }
 QFrame[kind="notice"][level="error"] { background: $danger_ground; }
+QFrame[kind="card"] { background: $raised; border: 1px solid $line; border-radius: 10px; }
+QPushButton[kind="entry"] { text-align: left; padding: 6px 10px; }
+QProgressBar {
+  background: $hover; border: none; border-radius: 3px; max-height: 6px; min-height: 6px;
+}
+QProgressBar::chunk { background: $accent; border-radius: 3px; }
+QCheckBox { color: $text; spacing: 8px; border: 1px solid transparent; border-radius: 4px; }
+QCheckBox:focus { border-color: $muted; }
+QCheckBox::indicator {
+  width: 14px; height: 14px; border: 1px solid $muted; border-radius: 4px; background: $raised;
+}
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; }
 QFrame[kind="popup"] {
   background: $raised; border: 1px solid $line_strong; border-radius: 10px;
 }

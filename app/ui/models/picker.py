@@ -20,6 +20,8 @@ WIDTH = 340
 
 class ModelPicker(IconButton):
     chosen = Signal(str)
+    wanted = Signal(str)  # to be got, or to be gone on with
+    managed = Signal()  # the models are to be shown
     opened = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -31,6 +33,8 @@ class ModelPicker(IconButton):
         self._short = False
         self.popup = _Popup(self)
         self.popup.chosen.connect(self.chosen)
+        self.popup.wanted.connect(self.wanted)
+        self.popup.managed.connect(self.managed)
         self.clicked.connect(self._open)
 
     def set_models(self, models: Sequence[ModelStatus]) -> None:
@@ -66,6 +70,8 @@ class ModelPicker(IconButton):
 
 class _Popup(QFrame):
     chosen = Signal(str)
+    wanted = Signal(str)
+    managed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
@@ -87,12 +93,21 @@ class _Popup(QFrame):
                 old.deleteLater()
         for model in models:
             row = _Row(model, model.id == chosen)
-            row.clicked.connect(lambda _=False, m=model.id: self._choose(m))
+            row.clicked.connect(lambda _=False, m=model: self._choose(m))
             self._column.addWidget(row)
+        manage = QPushButton("All models, or open one …")
+        manage.setProperty("kind", "entry")
+        manage.setAccessibleName("All models, or open one from this machine")
+        manage.clicked.connect(self._manage)
+        self._column.addWidget(manage)
 
-    def _choose(self, model: str) -> None:
+    def _choose(self, model: ModelStatus) -> None:
         self.hide()
-        self.chosen.emit(model)
+        (self.chosen if model.usable else self.wanted).emit(model.id)
+
+    def _manage(self) -> None:
+        self.hide()
+        self.managed.emit()
 
 
 class _Row(QPushButton):
@@ -102,14 +117,15 @@ class _Row(QPushButton):
         super().__init__()
         known = catalog.find(model.id)
         title = f"Get {model.title}" if model.state is ModelState.AVAILABLE else model.title
-        about = model.reason if not model.usable else known.summary if known else ""
+        about = model.reason or (known.summary if known else "")
         mark = "  ✓" if chosen else ""
-        self.setEnabled(model.usable)
+        self.setProperty("kind", "entry")
+        self.setEnabled(model.state is not ModelState.BROKEN)
         self.setAccessibleName(f"{title}. {about}")
-        self.setToolTip("" if model.usable else about)
+        self.setToolTip(about if model.state is ModelState.BROKEN else "")
         head = QLabel(f"{title}{mark}")
         head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
-        if not model.usable:
+        if not self.isEnabled():
             head.setProperty("kind", "muted")
         text = QLabel(about)
         text.setFont(theme.font(Size.SMALL))

@@ -33,6 +33,7 @@ class Actions:
         self.bottom = self._add("Go to the newest text", "Ctrl+End")
         self.write = self._add("Write a message", "Ctrl+L")
         self.menu.addSeparator()
+        self.models = self._add("Models", "Ctrl+Shift+M")
         # StandardKey.Preferences is empty on Windows and on most Linux desktops.
         self.settings = self._add("Settings", "Ctrl+,")
         self._into = self.menu.addMenu("Help")

@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app import catalog
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
 from app.settings import Settings
@@ -44,9 +45,12 @@ from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import COLUMN, Size, Space, Theme
 from app.ui.meters.model import Meters
 from app.ui.meters.panel import MeterPanel
+from app.ui.models.getting import Getting
 from app.ui.models.listing import ModelList
 from app.ui.models.loading import Loader
-from app.ui.models.source import Models
+from app.ui.models.sampling import VendorDefaults
+from app.ui.models.sheet import ModelsSheet
+from app.ui.models.source import JobSource, Models
 from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.sheet import SettingsSheet
 from app.ui.window import geometry
@@ -78,8 +82,13 @@ class MainWindow(QMainWindow):
         look: Theme,
         remembered: QSettings | None = None,
         problems: Sequence[str] = (),
+        jobs: JobSource | None = None,
+        keep_token: Callable[[str], str] = lambda _: "",
     ) -> None:
-        """`remembered` holds place and size; `problems` were found on the way here."""
+        """`remembered` holds place and size; `problems` were found on the way here.
+
+        `keep_token` keeps the user's token for the hub, and returns what is to be said of that.
+        """
         super().__init__()
         self.setWindowTitle("Slipstream")
         self.setMinimumSize(*LEAST)
@@ -92,6 +101,9 @@ class MainWindow(QMainWindow):
         self.meters = Meters(self)
         self.loader = Loader(self.bridge, models, self)
         self.model_list = ModelList(models, self)
+        self.getting = Getting(jobs, self)
+        self._models, self._keep_token = models, keep_token
+        VendorDefaults(self.flow, self)
         self.controller = Controller(self.bridge, self.loader, self.meters, self.flow, self)
 
         self.header = Header()
@@ -107,7 +119,8 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self.sheet = SettingsSheet(self.flow, self.page)
         self.help = HelpSheet(self.page)
-        for sheet in (self.sheet, self.help):
+        self.models_sheet = ModelsSheet(models, self.getting, self.page)
+        for sheet in (self.sheet, self.help, self.models_sheet):
             sheet.hide()
         self.help.actions_ = self.actions()
         self._wire()
@@ -117,7 +130,7 @@ class MainWindow(QMainWindow):
         self.controller.load()
         self.model_list.refresh()
         self._find_devices()
-        for problem in problems:
+        for problem in (*problems, *filter(None, [models.problem])):
             self.notices.add(problem)
         geometry.place(self, remembered)
 
@@ -177,6 +190,8 @@ class MainWindow(QMainWindow):
         header.device_chosen.connect(controller.choose_device)
         header.picker.chosen.connect(lambda model: self.flow.change(model=model))
         header.picker.opened.connect(self.model_list.refresh)
+        header.picker.wanted.connect(self._get_model)
+        header.picker.managed.connect(self.show_models)
         self.sidebar.chosen.connect(controller.show_chat)
         self.sidebar.chosen.connect(self.sides.close_chosen)
         self.chats.suggested.connect(self._suggest)
@@ -188,9 +203,10 @@ class MainWindow(QMainWindow):
         self.composer.files_wanted.connect(self.actions_.attach.trigger)
         self.composer.stop_wanted.connect(controller.stop)
         self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
-        for sheet in (self.sheet, self.help):
+        for sheet in (self.sheet, self.help, self.models_sheet):
             sheet.closed.connect(self._close_sheet)
         self.sides.changed.connect(self._show_sides)
+        self._wire_models()
 
         controller.shown.connect(self._show_chat)
         controller.turns_changed.connect(self._show_turns)
@@ -212,6 +228,18 @@ class MainWindow(QMainWindow):
         self.bridge.exactness_probed.connect(self.meters.set_exact)
         self.meters.changed.connect(self._show_figures)
 
+    def _wire_models(self) -> None:
+        sheet, getting, flow = self.models_sheet, self.getting, self.flow
+        sheet.chosen.connect(lambda model: flow.change(model=model))
+        sheet.folder_chosen.connect(self._move_models)
+        sheet.token_given.connect(self._give_token)
+        sheet.outdated.connect(self.model_list.refresh)
+        self.model_list.changed.connect(sheet.show_models)
+        flow.follow("model", sheet.set_in_use)
+        getting.ended.connect(self._use_new_model)
+        getting.failed.connect(self._tell_not_got)
+        getting.stopped.connect(self.model_list.refresh)
+
     def _wire_actions(self) -> None:
         actions = self.actions_
         actions.connect(actions.new_chat, self.controller.new_chat)
@@ -223,6 +251,7 @@ class MainWindow(QMainWindow):
         actions.connect(actions.meters, lambda: self._toggle_side(Side.METERS, "show_meters"))
         actions.connect(actions.bottom, lambda: self.chats.view.go_down())
         actions.connect(actions.write, self.composer.field.setFocus)
+        actions.connect(actions.models, self.show_models)
         actions.connect(actions.settings, self.toggle_settings)
         for topic, action in actions.help.items():
             actions.connect(action, partial(self._open_help, topic))
@@ -381,6 +410,39 @@ class MainWindow(QMainWindow):
         if isinstance(error, OptionError):
             told.add_button("Open the settings").clicked.connect(self.toggle_settings)
 
+    # --- getting models -------------------------------------------------------------
+
+    def show_models(self) -> None:
+        self.model_list.refresh()
+        self.sides.open_sheet(self.models_sheet)
+
+    def _get_model(self, model: str) -> None:
+        """The one button: what is here already, or stands still, is only shown."""
+        self.show_models()
+        known = catalog.find(model)
+        if known is not None and model not in self.models_sheet.cards:
+            self.models_sheet.get(known)
+
+    def _use_new_model(self, model: str) -> None:
+        self.model_list.refresh()
+        known = catalog.find(model)
+        more = {"n_ctx": known.n_ctx} if known and known.n_ctx else {}
+        self.flow.change(model=model, **more)
+        self.notices.add(f"{known.title if known else model} is ready.", "It is being loaded.")
+
+    def _tell_not_got(self, error: SlipstreamError) -> None:
+        self.model_list.refresh()  # the card there tells
+        if self.models_sheet.isHidden():
+            self._tell(error).add_button("Show the models").clicked.connect(self.show_models)
+
+    def _move_models(self, folder: str) -> None:
+        self.flow.change(models_folder=folder)
+        self._models.root = Path(folder)
+        self.model_list.refresh()
+
+    def _give_token(self, token: str) -> None:
+        self.models_sheet.say(self._keep_token(token) or "The token is kept in the keyring.")
+
     # --- Qt -----------------------------------------------------------------------
 
     def toggle_settings(self) -> None:
@@ -451,6 +513,7 @@ class MainWindow(QMainWindow):
         self.hide()  # what follows may take a moment
         self.writing.keep()
         self.controller.stop()
+        self.getting.close(2.0)
         self.loader.close(2.0)
         for close in (self.flow.close, self.bridge.close):
             try:

@@ -1,0 +1,25 @@
+"""Where jobs come from: a folder for models, and what they work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from app.catalog import KnownModel
+from app.job.job import Job, Tools
+
+
+class Jobs:
+    """`root` and `tools` are asked each time: the user may choose another folder or token."""
+
+    def __init__(self, root: Callable[[], Path], tools: Callable[[], Tools]) -> None:
+        self._root, self._tools = root, tools
+
+    def start(self, model: KnownModel, weight_type: str = "", keep_source: bool = False) -> Job:
+        """As `Job.start`."""
+        return Job.start(
+            self._root(), model, self._tools(), weight_type=weight_type, keep_source=keep_source
+        )
+
+    def going(self, model_id: str) -> Job | None:
+        return Job.going(self._root(), model_id, self._tools())

@@ -1,0 +1,132 @@
+"""A model on its way: what is being done for it, or why not, and the button that helps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.job import Failure, Repair, State
+from app.ui.look import theme
+from app.ui.look.theme import Size, Space
+
+_STEPS: Final = 1000  # of the bar
+_HELP: Final = {
+    Repair.RETRY: "Try again",
+    Repair.TOKEN: "Use this token",
+    Repair.ROOM: "Try again",
+    Repair.FETCH: "Fetch the files again",
+    Repair.CONVERT: "Convert again",
+    Repair.OTHER: "Try again",
+}
+
+
+class JobCard(QFrame):
+    paused = Signal()
+    wanted = Signal(str)  # to go on; a `Repair`, or empty
+    token_given = Signal(str)
+    folder_wanted = Signal()
+    given_up = Signal()
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "card")
+        self.setAccessibleName(f"Getting {title}")
+        self._repair: Repair | None = None
+        head = QLabel(f"Getting {title}")
+        head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+        self.bar = QProgressBar()
+        self.bar.setRange(0, _STEPS)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(f"Progress of {title}")
+        self.words = _text("")
+        self.message = _text("")
+        self.message.setProperty("kind", "error")
+        self.remedy = _text("")
+        self.remedy.setProperty("kind", "muted")
+        self.token = QLineEdit()
+        self.token.setEchoMode(QLineEdit.EchoMode.Password)
+        self.token.setPlaceholderText("hf_…")
+        self.token.setAccessibleName("Access token of the hub")
+        self.token.returnPressed.connect(self._help)
+        self.pause = _button("Pause")
+        self.pause.clicked.connect(self.paused)
+        self.help = _button("Continue")
+        self.help.clicked.connect(self._help)
+        self.folder = _button("Choose another folder …")
+        self.folder.clicked.connect(self.folder_wanted)
+        self.give_up = _button("Give up", kind="quiet")
+        self.give_up.clicked.connect(self.given_up)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(Space.S)
+        for button in (self.pause, self.help, self.folder):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        buttons.addWidget(self.give_up)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(Space.L, Space.M, Space.M, Space.M)
+        column.setSpacing(Space.S)
+        for widget in (head, self.bar, self.words, self.message, self.remedy, self.token):
+            column.addWidget(widget)
+        column.addLayout(buttons)
+
+    def show_running(self, state: State | None) -> None:
+        fraction = state.fraction if state else 0.0
+        self.bar.setValue(round(fraction * _STEPS))
+        words = state.words if state else "Starting …"
+        self.words.setText(words)
+        self.bar.setAccessibleDescription(words)
+        self._arrange(running=True)
+
+    def show_standing(self, failure: Failure) -> None:
+        """Nothing is being done: someone stopped it, or it failed."""
+        self._repair = Repair(failure.repair) if failure.repair else None
+        self.words.setText("Paused. What has come so far is kept.")
+        self.message.setText(failure.message)
+        self.remedy.setText(failure.remedy)
+        self.help.setText(_HELP[self._repair] if self._repair else "Continue")
+        self._arrange(running=False)
+
+    def _arrange(self, *, running: bool) -> None:
+        failed = bool(self.message.text()) and not running
+        self.bar.setVisible(running)
+        self.words.setVisible(not failed)
+        self.message.setVisible(failed)
+        self.remedy.setVisible(failed and bool(self.remedy.text()))
+        self.token.setVisible(failed and self._repair is Repair.TOKEN)
+        self.pause.setVisible(running)
+        self.help.setVisible(not running)
+        self.folder.setVisible(failed and self._repair is Repair.ROOM)
+
+    def _help(self) -> None:
+        if self._repair is Repair.TOKEN and self.token.text().strip():
+            self.token_given.emit(self.token.text().strip())
+            self.token.clear()
+        self.wanted.emit(self._repair.value if self._repair else "")
+
+
+def _button(text: str, kind: str = "outline") -> QPushButton:
+    button = QPushButton(text)
+    button.setProperty("kind", kind)
+    button.setAccessibleName(text.rstrip(" …"))
+    button.setCursor(Qt.CursorShape.PointingHandCursor)
+    return button
+
+
+def _text(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setFont(theme.font(Size.SMALL))
+    return label

@@ -1,0 +1,157 @@
+"""One model of the library: what it is, and what can be done with it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Final
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from app import catalog
+from app.library import ModelState, ModelStatus
+from app.passport import Passport
+from app.ui.look import theme, words
+from app.ui.look.theme import Size, Space
+
+_WORST: Final = 3  # tensors whose errors are shown
+
+
+class ModelRow(QFrame):
+    chosen = Signal(str)
+    got = Signal(str)
+    verified = Signal(str)
+    shown_in_folder = Signal(str)
+    removed = Signal(str)
+
+    def __init__(self, model: ModelStatus, in_use: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = model
+        self.setProperty("kind", "card")
+        self.setAccessibleName(model.title)
+        head = QLabel(model.title)
+        head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+        about = _text(describe(model))
+        about.setProperty("kind", "error" if model.state is ModelState.BROKEN else "muted")
+        self.passport = _text("")
+        self.passport.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.passport.hide()
+        text = QVBoxLayout()
+        text.setSpacing(2)
+        text.addWidget(head)
+        text.addWidget(about)
+        row = QHBoxLayout()
+        row.setSpacing(Space.S)
+        row.addLayout(text, 1)
+        self.main = QPushButton()
+        self.main.setProperty("kind", "outline")
+        self.main.setCursor(Qt.CursorShape.PointingHandCursor)
+        if model.state is ModelState.AVAILABLE:
+            self._act("Get", lambda: self.got.emit(model.id))
+        elif in_use:
+            self._act("In use", lambda: None)
+            self.main.setEnabled(False)
+        else:
+            self._act("Use", lambda: self.chosen.emit(model.id))
+            self.main.setEnabled(model.usable)
+        row.addWidget(self.main, 0, Qt.AlignmentFlag.AlignTop)
+        self.more = QPushButton("More")
+        self.more.setProperty("kind", "quiet")
+        self.more.setAccessibleName(f"More for {model.title}")
+        self.more.clicked.connect(self._open_menu)
+        known = catalog.find(model.id)
+        own = model.path is not None and not (known and known.bundled)
+        self.more.setVisible(own)
+        row.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(Space.L, Space.M, Space.M, Space.M)
+        column.setSpacing(Space.S)
+        column.addLayout(row)
+        column.addWidget(self.passport)
+
+    def menu(self) -> QMenu:
+        """Made when it is wanted."""
+        model = self.model
+        menu = QMenu(self)
+        if model.passport is not None:
+            hidden = self.passport.isHidden()
+            menu.addAction(
+                "Show the passport" if hidden else "Hide the passport"
+            ).triggered.connect(self._toggle_passport)
+            menu.addAction("Verify again").triggered.connect(lambda: self.verified.emit(model.id))
+        menu.addAction("Open its folder").triggered.connect(
+            lambda: self.shown_in_folder.emit(model.id)
+        )
+        menu.addSeparator()
+        menu.addAction("Move to the trash").triggered.connect(lambda: self.removed.emit(model.id))
+        return menu
+
+    def _open_menu(self) -> None:
+        self.menu().popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
+
+    def _toggle_passport(self) -> None:
+        assert self.model.passport is not None
+        self.passport.setText(passport_text(self.model.passport))
+        self.passport.setVisible(self.passport.isHidden())
+
+    def _act(self, label: str, action: object) -> None:
+        self.main.setText(label)
+        self.main.setAccessibleName(f"{label}: {self.model.title}")
+        self.main.clicked.connect(lambda: action())  # type: ignore[operator]
+
+
+def describe(model: ModelStatus) -> str:
+    """Size, type and last use; or what it is; or what is wrong with it."""
+    known = catalog.find(model.id)
+    if not model.usable:
+        return model.reason or (known.summary if known else "")
+    parts = [words.size(model.bytes)] if model.bytes else []
+    if model.passport is not None:
+        parts.append(catalog.TYPES.get(model.passport.type, model.passport.type.upper()))
+    if model.used is not None:
+        parts.append(f"used {_day(model.used)}")
+    if known and known.bundled:
+        parts.insert(0, "Comes with Slipstream")
+    line = " · ".join(parts)
+    return f"{line}\n{model.reason}" if model.reason and model.passport else line
+
+
+def passport_text(passport: Passport) -> str:
+    lines = []
+    for role, source in passport.sources.items():
+        licence = source.licence or "not told"
+        lines.append(
+            f"{_role(role)}: {source.repo}, commit {source.commit[:12]}, licence {licence}"
+        )
+    for role, made in passport.files.items():
+        lines.append(f"{made.name}: {words.size(made.bytes)}, sha256 {made.sha256[:16]}…")
+        errors = made.about.get("errors") or ()
+        worst = sorted(errors, key=lambda e: -float(e["error"]))[:_WORST]
+        if worst:
+            told = ", ".join(f"{e['name']} {e['error']:.2%} ({e['kind']})" for e in worst)
+            lines.append(f"Largest errors of the {role}: {told}")
+        if made.about.get("recipe"):
+            lines.append(f"Recipe of the {role}: {made.about['recipe']}")
+    lines.append(f"Converted {passport.made[:10]} by {passport.converter}")
+    for check in passport.checks:
+        lines.append(f"{'✓' if check.ok else '✗'} {check.name}: {check.detail}")
+    return "\n".join(lines)
+
+
+def _role(role: str) -> str:
+    return "Drafter" if role == "draft" else "Target"
+
+
+def _day(seconds: float) -> str:
+    day = datetime.datetime.fromtimestamp(seconds).date()
+    ago = (datetime.date.today() - day).days
+    return {0: "today", 1: "yesterday"}.get(ago, day.isoformat())
+
+
+def _text(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setFont(theme.font(Size.SMALL))
+    return label

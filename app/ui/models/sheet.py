@@ -1,0 +1,376 @@
+"""The models: what is on its way, what is here, what can be had, and where all that lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QFont, QKeyEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app import catalog
+from app.catalog import HubSource, KnownModel
+from app.errors import SlipstreamError
+from app.job import Repair
+from app.library import ModelState, ModelStatus
+from app.ui import task
+from app.ui.look import theme
+from app.ui.look.controls import Segments
+from app.ui.look.icons import IconButton
+from app.ui.look.notice import Notice
+from app.ui.look.theme import Size, Space
+from app.ui.models.getting import Getting
+from app.ui.models.job_card import JobCard
+from app.ui.models.row import ModelRow
+from app.ui.models.source import Models
+
+WIDTH: Final = 480
+
+
+class ModelsSheet(QFrame):
+    closed = Signal()
+    chosen = Signal(str)  # a model's id, or a path
+    folder_chosen = Signal(str)  # for models
+    token_given = Signal(str)
+    outdated = Signal()  # the list of models
+
+    def __init__(self, models: Models, getting: Getting, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._models, self._getting = models, getting
+        self._listed: Sequence[ModelStatus] = ()
+        self._in_use = ""
+        self._verifying: task.Task[None] | None = None
+        self.cards: dict[str, JobCard] = {}
+        self.rows: dict[str, ModelRow] = {}
+        self.setProperty("kind", "sheet")
+        self.setAccessibleName("Models")
+        self.setFixedWidth(WIDTH)
+        self._lay_out()
+        getting.changed.connect(self._show_job)
+
+    # --- construction -----------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.type = Segments("Store weights as", catalog.TYPES)
+        self.type.choose(catalog.DEFAULT_TYPE)
+        self.type.chosen.connect(self.type.choose)
+        self.keep = QCheckBox("Keep the downloaded originals after converting")
+        self._notes, self._going = _column(), _column()
+        self._here, self._there = _column(), _column()
+        self.target = _edit("owner/name of the target", "Target on the hub")
+        self.draft = _edit("owner/name of its DFlash drafter, if any", "Drafter on the hub")
+        self.get_own = _button("Get this pair")
+        self.get_own.clicked.connect(self._get_own)
+        self._complaint = _caption("")
+        self._complaint.setProperty("kind", "error")
+        self._complaint.hide()
+        self.open_folder = _button("Open a folder …")
+        self.open_folder.clicked.connect(self._choose_folder_to_open)
+        self.open_file = _button("Open a GGUF file …")
+        self.open_file.clicked.connect(self._choose_file_to_open)
+        self.place = _caption("")
+        self.change_place = _button("Choose another folder …")
+        self.change_place.clicked.connect(self._choose_place)
+        self.show_place = _button("Show it")
+        self.show_place.clicked.connect(lambda: _show(self._models.root))
+        self.token = _edit("hf_…", "Access token of the hub")
+        self.token.setEchoMode(QLineEdit.EchoMode.Password)
+        self.keep_token = _button("Keep")
+        self.keep_token.clicked.connect(self._give_token)
+
+        page = QWidget()
+        page.setProperty("kind", "panel")
+        form = QVBoxLayout(page)
+        form.setContentsMargins(Space.XL, 0, Space.XL, Space.XL)
+        form.setSpacing(Space.S)
+        form.addLayout(self._notes)
+        form.addLayout(self._going)
+        form.addWidget(_section("On this machine"))
+        form.addLayout(self._here)
+        form.addLayout(_row(self.open_folder, self.open_file))
+        self._shop = _section("From the Hugging Face Hub")
+        form.addWidget(self._shop)
+        form.addLayout(self._there)
+        form.addLayout(_row(QLabel("Store weights as"), None, self.type))
+        form.addWidget(self.keep)
+        form.addWidget(_section("Another pair"))
+        form.addWidget(self.target)
+        form.addWidget(self.draft)
+        form.addWidget(self._complaint)
+        form.addLayout(_row(self.get_own))
+        form.addWidget(_section("Where models are kept"))
+        form.addWidget(self.place)
+        form.addLayout(_row(self.change_place, self.show_place))
+        form.addWidget(_section("Access token"))
+        form.addWidget(
+            _caption(
+                "Only for models that the hub does not give to everybody. It is kept in the "
+                "keyring of this system."
+            )
+        )
+        form.addLayout(_row(self.token, self.keep_token))
+        form.addStretch(1)
+        area = QScrollArea()
+        area.setAccessibleName("Models")
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(page)
+        self._area = area
+        close = IconButton("close", "Close the models (Esc)")
+        close.clicked.connect(self.closed)
+        title = QLabel("Models")
+        title.setFont(theme.font(Size.HEADINGS[2], QFont.Weight.DemiBold))
+        head = QHBoxLayout()
+        head.setContentsMargins(Space.XL, Space.M, Space.M, Space.S)
+        head.addWidget(title)
+        head.addStretch(1)
+        head.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(area, 1)
+
+    # --- what is shown ----------------------------------------------------------
+
+    def show_models(self, models: Sequence[ModelStatus]) -> None:
+        self._listed = models
+        self._show()
+
+    def set_in_use(self, model: str) -> None:
+        self._in_use = model
+        self._show()
+
+    def say(self, message: str, remedy: str = "", level: str = "info") -> Notice:
+        """Above the list, until it is dismissed."""
+        notice = Notice(message, remedy, level=level)
+        self._notes.addWidget(notice)
+        self._area.verticalScrollBar().setValue(0)
+        return notice
+
+    def get(self, model: KnownModel) -> None:
+        self._getting.get(model, self.type.choice(), self.keep.isChecked())
+        self._area.verticalScrollBar().setValue(0)
+
+    def _show(self) -> None:
+        opened = {name for name, row in self.rows.items() if not row.passport.isHidden()}
+        for layout in (self._here, self._there):
+            _empty(layout)
+        self.rows.clear()
+        for model in self._listed:
+            if model.state is ModelState.UNFINISHED or model.id == self._getting.model:
+                continue
+            row = ModelRow(model, model.id == self._in_use)
+            row.chosen.connect(self.chosen)
+            row.got.connect(self._get_known)
+            row.verified.connect(self._verify)
+            row.shown_in_folder.connect(self._show_folder)
+            row.removed.connect(self._remove)
+            if model.id in opened and model.passport is not None:
+                row._toggle_passport()
+            self.rows[model.id] = row
+            available = model.state is ModelState.AVAILABLE
+            (self._there if available else self._here).addWidget(row)
+        self._shop.setVisible(self._there.count() > 0)
+        self.place.setText(self._models.problem or str(self._models.root))
+        self.place.setProperty("kind", "error" if self._models.problem else "caption")
+        _polish(self.place)
+        self._show_job()
+
+    def _show_job(self) -> None:
+        going, standing = self._getting, self._standing()
+        titles = {m.id: m.title for m in standing}
+        if going.model:
+            titles = {going.model: going.title} | titles
+        if list(titles) != list(self.cards):
+            _empty(self._going)
+            self.cards = {name: self._card(name, title) for name, title in titles.items()}
+        for model in standing:
+            if model.failure is not None and model.id != going.model:
+                self.cards[model.id].show_standing(model.failure)
+        if going.model:
+            self.cards[going.model].show_running(going.state)
+        for model_id, row in self.rows.items():
+            if row.model.state is ModelState.AVAILABLE:  # one job at a time
+                row.main.setEnabled(not going.model)
+                row.setVisible(model_id != going.model)
+        self.get_own.setEnabled(not going.model)
+        self.change_place.setEnabled(not going.model)
+
+    def _standing(self) -> list[ModelStatus]:
+        return [model for model in self._listed if model.state is ModelState.UNFINISHED]
+
+    def _card(self, model: str, title: str) -> JobCard:
+        card = JobCard(title)
+        card.paused.connect(self._getting.pause)
+        card.wanted.connect(
+            lambda how: self._getting.go_on(model, title, Repair(how) if how else None)
+        )
+        card.given_up.connect(lambda: self._getting.give_up(model))
+        card.token_given.connect(self.token_given)
+        card.folder_wanted.connect(self._choose_place)
+        self._going.addWidget(card)
+        return card
+
+    # --- what is done -----------------------------------------------------------
+
+    def _get_known(self, model_id: str) -> None:
+        if (model := catalog.find(model_id)) is not None:
+            self.get(model)
+
+    def _get_own(self) -> None:
+        try:
+            target = HubSource.parse(self.target.text())
+            draft = HubSource.parse(self.draft.text()) if self.draft.text().strip() else None
+        except SlipstreamError as error:
+            self._complaint.setText(str(error))
+            self._complaint.show()
+            return
+        self._complaint.hide()
+        self.get(catalog.own(target, draft))
+
+    def _verify(self, model: str) -> None:
+        title = self.rows[model].model.title
+        note = self.say(f"Verifying {title} …")
+
+        def done(message: str, remedy: str = "", level: str = "info") -> None:
+            note.dismiss()
+            self.say(message, remedy, level)
+
+        self._verifying = task.run(
+            self,
+            lambda progress, cancel: self._models.verify(model, progress, cancel),
+            lambda _: done(f"All files of {title} are what was written."),
+            lambda error: done(error.message, error.remedy, "error"),
+        )
+
+    def _remove(self, model: str) -> None:
+        title = self.rows[model].model.title
+        if model == self._in_use:
+            self.chosen.emit(catalog.DEMO.id)
+
+        def done(_: ModelStatus) -> None:
+            self.say(f"{title} is in the trash.")
+            self.outdated.emit()
+
+        task.run(
+            self,
+            lambda progress, cancel: self._models.remove(model),
+            done,
+            lambda error: self.say(error.message, error.remedy, "error"),
+        )
+
+    def _show_folder(self, model: str) -> None:
+        if (path := self.rows[model].model.path) is not None:
+            _show(path)
+
+    def _give_token(self) -> None:
+        if token := self.token.text().strip():
+            self.token_given.emit(token)
+            self.token.clear()
+
+    def _choose_place(self) -> None:
+        start = str(self._models.root if self._models.root.is_dir() else Path.home())
+        if folder := QFileDialog.getExistingDirectory(self, "Where models are kept", start):
+            self.folder_chosen.emit(folder)
+
+    def _choose_folder_to_open(self) -> None:
+        title = "A folder with `target*.gguf` in it"
+        if folder := QFileDialog.getExistingDirectory(self, title, str(Path.home())):
+            self.chosen.emit(folder)
+
+    def _choose_file_to_open(self) -> None:
+        file, _ = QFileDialog.getOpenFileName(
+            self, "A model", str(Path.home()), "Models in the GGUF format (*.gguf)"
+        )
+        if file:
+            self.chosen.emit(file)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def _show(folder: Path) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+
+
+def _column() -> QVBoxLayout:
+    column = QVBoxLayout()
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(Space.S)
+    return column
+
+
+def _row(*widgets: QWidget | None) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(Space.S)
+    stretched = False
+    for widget in widgets:
+        if widget is None:
+            row.addStretch(1)
+            stretched = True
+        else:
+            row.addWidget(widget, 1 if isinstance(widget, QLineEdit) else 0)
+            stretched = stretched or isinstance(widget, QLineEdit)
+    if not stretched:
+        row.addStretch(1)
+    return row
+
+
+def _empty(layout: QVBoxLayout) -> None:
+    while item := layout.takeAt(0):
+        if widget := item.widget():
+            widget.hide()
+            widget.deleteLater()
+
+
+def _edit(hint: str, name: str) -> QLineEdit:
+    edit = QLineEdit()
+    edit.setPlaceholderText(hint)
+    edit.setAccessibleName(name)
+    return edit
+
+
+def _button(text: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setProperty("kind", "outline")
+    button.setAccessibleName(text.rstrip(" …"))
+    return button
+
+
+def _section(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    result.setContentsMargins(0, Space.L, 0, Space.XS)
+    return result
+
+
+def _caption(text: str) -> QLabel:
+    result = QLabel(text)
+    result.setProperty("kind", "caption")
+    result.setFont(theme.font(Size.SMALL))
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setWordWrap(True)
+    return result
+
+
+def _polish(widget: QWidget) -> None:
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
