@@ -32,7 +32,7 @@ def test_a_signal_closes_it(
 ) -> None:
     engine = BatchEngine()
     monkeypatch.setattr(application, "Engine", lambda: engine)
-    monkeypatch.setattr(application.Library, "of_user", FakeModels)
+    monkeypatch.setattr(application.Library, "of_user", lambda folder: FakeModels())
     QTimer.singleShot(300, qapp, lambda: os.kill(os.getpid(), number))
     started = time.monotonic()
     assert application.run([]) == 0
@@ -49,7 +49,7 @@ def test_what_slots_and_qt_say_is_in_the_log(
 ) -> None:
     monkeypatch.setenv(paths.HOME_VARIABLE, str(tmp_path))
     monkeypatch.setattr(application, "Engine", BatchEngine)
-    monkeypatch.setattr(application.Library, "of_user", FakeModels)
+    monkeypatch.setattr(application.Library, "of_user", lambda folder: FakeModels())
 
     def fall_over() -> None:
         raise ZeroDivisionError("oops")

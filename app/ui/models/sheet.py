@@ -159,6 +159,7 @@ class ModelsSheet(QFrame):
         """Above the list, until it is dismissed."""
         notice = Notice(message, remedy, level=level)
         self._notes.addWidget(notice)
+        notice.show()
         self._area.verticalScrollBar().setValue(0)
         return notice
 

@@ -34,8 +34,20 @@ def test_the_chosen_model_is_named_before_the_list_has_come(picker: ModelPicker)
 
 def test_each_model_has_room_for_what_is_said_of_it(picker: ModelPicker) -> None:
     picker.set_models((*FakeModels().models(), OWN))
-    rows = picker.popup.findChildren(QAbstractButton)
+    rows = [b for b in picker.popup.findChildren(QAbstractButton) if b.findChildren(QLabel)]
     assert len(rows) == 3
     for row in rows:
         lines = [label for label in row.findChildren(QLabel) if label.isVisibleTo(row)]
         assert row.minimumHeight() >= sum(label.sizeHint().height() for label in lines) > 0
+
+
+def test_one_that_is_not_here_is_wanted_and_not_chosen(picker: ModelPicker, qtbot: QtBot) -> None:
+    picker.set_models(FakeModels().models())
+    rows = {b.accessibleName(): b for b in picker.popup.findChildren(QAbstractButton)}
+    get = next(button for name, button in rows.items() if name.startswith("Get Qwen3.5-4B"))
+    assert get.isEnabled()
+    with qtbot.assertNotEmitted(picker.chosen), qtbot.waitSignal(picker.wanted) as wanted:
+        get.click()
+    assert wanted.args == ["qwen3.5-4b"]
+    with qtbot.waitSignal(picker.managed):
+        rows["All models, or open one from this machine"].click()

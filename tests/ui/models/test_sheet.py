@@ -1,0 +1,197 @@
+"""The sheet of models over fakes: each state has its words and its button."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from app import catalog
+from app.errors import ModelFileError
+from app.job import Failure, Repair, Step
+from app.job.state import state
+from app.library import ModelState, ModelStatus
+from app.passport import Check, Made, Passport, Source
+from app.settings import Settings
+from app.ui.look.notice import Notice
+from app.ui.look.theme import Theme
+from app.ui.models.getting import Getting
+from app.ui.models.sampling import VendorDefaults, of_vendor
+from app.ui.models.sheet import ModelsSheet
+from app.ui.settings.flow import SettingsFlow
+from tests.ui.fakes import FakeModels
+
+PASSPORT = Passport(
+    "own",
+    "A model",
+    "q8_0",
+    "slipstream 0",
+    "2026-01-01T00:00:00",
+    {"target": Source("a/b", "c" * 40, None, ())},
+    {"target": Made("target.gguf", 5_000_000_000, "d" * 64, {"errors": [
+        {"name": "blk.0.ssm_out", "kind": "q8_0", "error": 0.0123}]})},
+    (Check("answers", True, "two"),),
+)  # fmt: skip
+OWN = ModelStatus(
+    "own", "A model", ModelState.READY, "", Path("/models/own"), 5_000_000_000, PASSPORT
+)
+
+
+def standing(failure: Failure) -> ModelStatus:
+    return ModelStatus("going", "A model", ModelState.UNFINISHED, "…", failure=failure)
+
+
+@pytest.fixture
+def models() -> FakeModels:
+    return FakeModels()
+
+
+@pytest.fixture
+def sheet(qtbot: QtBot, look: Theme, models: FakeModels) -> ModelsSheet:
+    result = ModelsSheet(models, Getting(None))
+    qtbot.addWidget(result)
+    result.show_models(models.models())
+    result.show()
+    return result
+
+
+def said(sheet: ModelsSheet) -> list[str]:
+    return [n.message for n in sheet.findChildren(Notice) if n.isVisibleTo(sheet)]
+
+
+def test_what_is_here_and_what_can_be_had(sheet: ModelsSheet) -> None:
+    assert sheet.rows["demo"].main.text() == "Use"
+    assert sheet.rows["qwen3.5-4b"].main.text() == "Get"
+    sheet.set_in_use("demo")
+    assert not sheet.rows["demo"].main.isEnabled()
+    assert sheet.rows["demo"].more.isHidden()
+
+
+def test_every_control_has_a_name(sheet: ModelsSheet) -> None:
+    sheet.show_models([*sheet._listed, OWN, standing(Failure("no", "help", "token"))])
+    for kind in (QAbstractButton, QLineEdit):
+        for control in sheet.findChildren(kind):
+            if control.isVisibleTo(sheet):
+                assert control.accessibleName() or control.text(), control
+
+
+@pytest.mark.parametrize(
+    ("failure", "button", "extra"),
+    [
+        (Failure(), "Continue", ""),
+        (Failure("no network", "try", "retry"), "Try again", ""),
+        (Failure("gated", "token", "token"), "Use this token", "token"),
+        (Failure("disk", "room", "room"), "Try again", "folder"),
+        (Failure("spoilt", "fetch", "fetch"), "Fetch the files again", ""),
+        (Failure("damaged", "convert", "convert"), "Convert again", ""),
+    ],
+)
+def test_why_it_stands_still_and_what_helps(
+    sheet: ModelsSheet, failure: Failure, button: str, extra: str
+) -> None:
+    sheet.show_models([standing(failure)])
+    card = sheet.cards["going"]
+    assert card.help.text() == button
+    assert card.message.isHidden() is not bool(failure.message)
+    assert card.token.isHidden() is (extra != "token")
+    assert card.folder.isHidden() is (extra != "folder")
+    assert card.pause.isHidden()
+
+
+def test_a_token_is_given_before_it_goes_on(sheet: ModelsSheet, qtbot: QtBot) -> None:
+    sheet.show_models([standing(Failure("gated", "x", "token"))])
+    order: list[str] = []
+    sheet.token_given.connect(order.append)
+    card = sheet.cards["going"]
+    card.wanted.connect(order.append)
+    card.token.setText(" hf_x ")
+    card.help.click()
+    assert order == ["hf_x", Repair.TOKEN]
+    assert card.token.text() == ""
+
+
+def test_one_bar_and_plain_words(sheet: ModelsSheet) -> None:
+    getting = sheet._getting
+    getting.model, getting.title = "qwen3.5-4b", "Qwen3.5-4B"
+    getting.state = state(Step.CONVERT, 0.5, "50%")
+    getting.changed.emit()
+    card = sheet.cards["qwen3.5-4b"]
+    assert card.words.text() == "Converting · 50%"
+    assert 0.6 < card.bar.value() / card.bar.maximum() < 0.8
+    assert not card.pause.isHidden()
+    assert sheet.rows["qwen3.5-4b"].isHidden()
+    assert not sheet.get_own.isEnabled()
+
+
+def test_the_passport(sheet: ModelsSheet) -> None:
+    sheet.show_models([OWN])
+    row = sheet.rows["own"]
+    actions = {action.text(): action for action in row.menu().actions()}
+    actions["Show the passport"].trigger()
+    text = row.passport.text()
+    for part in ("a/b", "cccccccccccc", "not told", "dddddddddddddddd", "blk.0.ssm_out 1.23%"):
+        assert part in text
+    sheet.show_models([OWN, *sheet._listed[:0]])
+    assert not sheet.rows["own"].passport.isHidden()  # a new list does not fold it
+
+
+def test_verified_and_told(sheet: ModelsSheet, models: FakeModels, qtbot: QtBot) -> None:
+    sheet.show_models([OWN])
+    sheet.rows["own"].verified.emit("own")
+    qtbot.waitUntil(lambda: any("what was written" in text for text in said(sheet)))
+    models.error = ModelFileError("`x` is damaged.", remedy="Convert it again.")
+    sheet.rows["own"].verified.emit("own")
+    qtbot.waitUntil(lambda: "`x` is damaged." in said(sheet))
+
+
+def test_removed_after_another_is_in_use(
+    sheet: ModelsSheet, models: FakeModels, qtbot: QtBot
+) -> None:
+    models.more = (OWN,)
+    sheet.show_models(models.models())
+    sheet.set_in_use("own")
+    chosen: list[str] = []
+    sheet.chosen.connect(chosen.append)
+    with qtbot.waitSignal(sheet.outdated):
+        sheet.rows["own"].removed.emit("own")
+    assert chosen == [catalog.DEMO.id]
+    assert models.more == ()
+    assert "A model is in the trash." in said(sheet)
+
+
+def test_a_pair_of_the_users_own(sheet: ModelsSheet, monkeypatch: pytest.MonkeyPatch) -> None:
+    got: list[str] = []
+    monkeypatch.setattr(sheet._getting, "get", lambda model, *_: got.append(str(model.draft)))
+    sheet.target.setText("no name")
+    sheet.get_own.click()
+    assert not sheet._complaint.isHidden()
+    sheet.target.setText("a/b")
+    sheet.draft.setText("c/d@main")
+    sheet.get_own.click()
+    assert (got, not sheet._complaint.isHidden()) == (["c/d@main"], False)
+
+
+def test_a_folder_that_is_not_there_is_said(sheet: ModelsSheet, models: FakeModels) -> None:
+    models.problem = "The folder is not there."
+    sheet.show_models(models.models())
+    assert sheet.place.text() == "The folder is not there."
+
+
+def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> None:
+    flow = SettingsFlow(Settings(), lambda _: None)
+    defaults = VendorDefaults(flow)
+    flow.change(model="qwen3.5-4b")
+    assert (flow.current.temperature, flow.current.top_p) == (0.7, 0.8)
+    assert flow.current.verify == "gpu-sample"
+    flow.change(think=True)
+    assert (flow.current.temperature, flow.current.top_p) == (1.0, 0.95)
+    flow.change(temperature=0.3)
+    flow.change(think=False)
+    assert flow.current.temperature == 0.3
+    flow.change(**of_vendor("qwen3.5-4b", think=False))
+    flow.change(model="demo")
+    assert flow.current.verify == "greedy"
+    flow.close()
+    defaults.deleteLater()
