@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +30,10 @@ from app.job import Job, Repair, State, Step, Tools
 from app.job.journal import FOLDER
 from app.jobs import CancelToken, JobCancelled
 from app.library import Library, ModelState
-from app.passport import Check, Passport
+from app.passport import Check, Made, Passport
 from tests import hub as faults
 from tests.hub import Hub, wait_until
+from tests.job import killed
 from tests.job.conftest import MODEL
 
 BIG = "model.safetensors"
@@ -134,7 +138,8 @@ def test_stopped_in_the_middle_and_continued(
     cancel = CancelToken()
 
     def on_state(state: State) -> None:
-        if state.step is Step.DOWNLOAD and any(cache.rglob("*.incomplete")):
+        growing = (file.stat().st_size for file in cache.rglob("*.incomplete"))
+        if state.step is Step.DOWNLOAD and any(size > 3_000_000 for size in growing):
             cancel.cancel()
 
     with pytest.raises(JobCancelled):
@@ -241,3 +246,97 @@ def test_a_model_that_is_not_there(root: Path, hub: Hub, tools: Tools) -> None:
 
 def test_the_margin_is_kept_by_default() -> None:
     assert Tools().margin == MARGIN > 0
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_goes_on(tmp_path: Path) -> None:
+    """Three of what `python -m tests.job.killed` does twenty times."""
+    assert len(killed.torture(tmp_path, times=3, seed=7)) == 3
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """Mounts a disk of so many bytes."""
+    places: list[Path] = []
+
+    def mount(size: int) -> Path:
+        place = tmp_path / f"disk{len(places)}"
+        place.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode:
+            pytest.skip("mounting needs more rights")
+        places.append(place)
+        return place
+
+    yield mount
+    for place in places:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a disk")
+class TestSmallDisks:
+    def test_said_before_the_first_byte(
+        self, hub: Hub, small_disk: Callable[[int], Path], tools: Tools
+    ) -> None:
+        with pytest.raises(NoSpaceError, match="to convert"):
+            start(small_disk(5_000_000), tools).run()
+        assert not hub.gets(BIG)
+
+    def test_it_fills_while_downloading(
+        self,
+        hub: Hub,
+        root: Path,
+        small_disk: Callable[[int], Path],
+        tools: Tools,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Someone else takes the room that was there when it was counted."""
+        disk = small_disk(30_000_000)
+        monkeypatch.setenv("HF_HOME", str(disk / "hf"))
+
+        def take(exchange: faults.Exchange) -> None:
+            (disk / "other").write_bytes(bytes(12_000_000))
+            exchange.serve()
+
+        hub.faults[BIG] = [take]
+        job = start(root, tools)
+        with pytest.raises(NoSpaceError, match="full"):
+            job.run()
+        assert job.journal.failure.repair == Repair.ROOM
+        (disk / "other").unlink()
+        start(root, tools).run()
+
+    def test_it_fills_while_converting(
+        self, hub: Hub, small_disk: Callable[[int], Path], tools: Tools
+    ) -> None:
+        disk = small_disk(16_000_000)
+
+        def convert(*args: Any) -> dict[str, Made]:
+            (disk / "other").write_bytes(bytes(12_000_000))
+            return tools.convert(*args)
+
+        with pytest.raises(OutputError, match=r"full|free"):
+            start(disk, replace(tools, convert=convert)).run()
+        assert not list(disk.rglob("*.gguf"))
+        (disk / "other").unlink()
+        start(disk, tools).run()
+
+
+@pytest.mark.parametrize("name", ["Загрузки/模型 😊", "with space & 'quotes'", "x" * 120])
+def test_paths(
+    hub: Hub, tmp_path: Path, tools: Tools, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / name
+    monkeypatch.setenv("HF_HOME", str(base / "hf"))
+    place = start(base / "models", tools).run()
+    passport = Passport.read(place)
+    assert passport is not None
+    passport.verify(place)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions")
+def test_a_folder_that_cannot_be_written(hub: Hub, tmp_path: Path, tools: Tools) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(OutputError, match="another folder"):
+        start(tmp_path / "file" / "models", tools).run()

@@ -48,7 +48,6 @@ from app.ui.meters.panel import MeterPanel
 from app.ui.models.getting import Getting
 from app.ui.models.listing import ModelList
 from app.ui.models.loading import Loader
-from app.ui.models.sampling import VendorDefaults
 from app.ui.models.sheet import ModelsSheet
 from app.ui.models.source import JobSource, Models
 from app.ui.settings.flow import SettingsFlow
@@ -61,6 +60,7 @@ from app.ui.window.help import HelpSheet, Topic
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
+from app.ui.window.vendor import VendorDefaults
 from app.ui.window.writing import Writing
 
 _log = logging.getLogger(__name__)

@@ -14,13 +14,10 @@ from app.job import Failure, Repair, Step
 from app.job.state import state
 from app.library import ModelState, ModelStatus
 from app.passport import Check, Made, Passport, Source
-from app.settings import Settings
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Theme
 from app.ui.models.getting import Getting
-from app.ui.models.sampling import VendorDefaults, of_vendor
 from app.ui.models.sheet import ModelsSheet
-from app.ui.settings.flow import SettingsFlow
 from tests.ui.fakes import FakeModels
 
 PASSPORT = Passport(
@@ -177,21 +174,3 @@ def test_a_folder_that_is_not_there_is_said(sheet: ModelsSheet, models: FakeMode
     models.problem = "The folder is not there."
     sheet.show_models(models.models())
     assert sheet.place.text() == "The folder is not there."
-
-
-def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> None:
-    flow = SettingsFlow(Settings(), lambda _: None)
-    defaults = VendorDefaults(flow)
-    flow.change(model="qwen3.5-4b")
-    assert (flow.current.temperature, flow.current.top_p) == (0.7, 0.8)
-    assert flow.current.verify == "gpu-sample"
-    flow.change(think=True)
-    assert (flow.current.temperature, flow.current.top_p) == (1.0, 0.95)
-    flow.change(temperature=0.3)
-    flow.change(think=False)
-    assert flow.current.temperature == 0.3
-    flow.change(**of_vendor("qwen3.5-4b", think=False))
-    flow.change(model="demo")
-    assert flow.current.verify == "greedy"
-    flow.close()
-    defaults.deleteLater()
