@@ -93,7 +93,14 @@ def open_pair(context: Context, choice: LoadChoice) -> Pair:
     )
 
 
-def load(context: Context, client: BlockingClient, pair: Pair, choice: LoadChoice) -> OpenModel:
+def load(
+    context: Context,
+    client: BlockingClient,
+    pair: Pair,
+    choice: LoadChoice,
+    *,
+    measure: bool = True,
+) -> OpenModel:
     """Loads and measures, so that every answer knows its speed-up, the first one too."""
     done = client.load(
         choice.params(pair),
@@ -105,7 +112,8 @@ def load(context: Context, client: BlockingClient, pair: Pair, choice: LoadChoic
         level = logging.WARNING if gpu and gpu.usable else logging.INFO
         _log.log(level, "It runs on the CPU: %s", done.model.fallback)
     try:
-        client.measure()
+        if measure:
+            client.measure()
     except SlipstreamError as error:
         _log.warning("The plain rate could not be measured: %s", error)
     return OpenModel(client, pair, done.model, done.seconds)

@@ -18,9 +18,11 @@ class ModelList(QObject):
         self._models = models
         self._known: tuple[ModelStatus, ...] = ()
         self._looking: task.Task[tuple[ModelStatus, ...]] | None = None
+        self._again = False  # something changed while it was looked at
 
     def refresh(self) -> None:
         """Look again; `changed` follows if there is anything new."""
+        self._again = self._looking is not None
         if self._looking is None:
             self._looking = task.run(
                 self, lambda progress, cancel: self._models.models(), self._take, self._give_up
@@ -31,7 +33,9 @@ class ModelList(QObject):
         if models != self._known:
             self._known = models
             self.changed.emit(models)
+        if self._again:
+            self.refresh()
 
     def _give_up(self, error: object) -> None:
-        self._looking = None
+        self._looking, self._again = None, False
         self.failed.emit(error)

@@ -35,6 +35,7 @@ class ModelRow(QFrame):
         about = _text(describe(model))
         about.setProperty("kind", "error" if model.state is ModelState.BROKEN else "muted")
         self.passport = _text("")
+        self.passport.setProperty("kind", "muted")
         self.passport.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.passport.hide()
         text = QVBoxLayout()
