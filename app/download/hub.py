@@ -22,7 +22,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 from huggingface_hub.file_download import HfFileMetadata, repo_folder_name
-from huggingface_hub.utils import build_hf_headers
+from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from app.catalog import HubSource
 from app.download.listing import Found, Listing, RemoteFile, needed

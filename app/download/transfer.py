@@ -19,7 +19,7 @@ from typing import Any, Final
 import httpx2
 from huggingface_hub import get_session, hf_hub_download
 from huggingface_hub.errors import HfHubHTTPError
-from huggingface_hub.utils import tqdm as hub_tqdm
+from huggingface_hub.utils.tqdm import tqdm as hub_tqdm
 
 from app.download.hub import TRIES, Hub, size_of
 from app.download.listing import Listing, RemoteFile

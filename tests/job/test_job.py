@@ -32,6 +32,7 @@ from app.jobs import CancelToken, JobCancelled
 from app.library import Library, ModelState
 from app.passport import Check, Made, Passport
 from tests import hub as faults
+from tests.convert import tiny
 from tests.hub import Hub, wait_until
 from tests.job import killed
 from tests.job.conftest import MODEL
@@ -246,6 +247,38 @@ def test_a_model_that_is_not_there(root: Path, hub: Hub, tools: Tools) -> None:
 
 def test_the_margin_is_kept_by_default() -> None:
     assert Tools().margin == MARGIN > 0
+
+
+@pytest.fixture
+def sharded(hub: Hub, tmp_path: Path) -> Path:
+    """As the real one is laid out: several shards, a vision tower, a head for MTP."""
+    shape = tiny.Target(layers=4, shards=3, vision=True, mtp=True)
+    folder = tiny.write_target(tmp_path / "sharded", shape)
+    hub.add("Qwen/Qwen3.5-4B", folder)
+    hub.add("z-lab/Qwen3.5-4B-DFlash", tiny.write_draft(tmp_path / "draft"))
+    return folder
+
+
+def test_shards_vision_and_mtp(
+    hub: Hub, sharded: Path, cache: Path, root: Path, tools: Tools
+) -> None:
+    (sharded / "README.md").write_text("for people")
+    (sharded / "consolidated.bin").write_bytes(b"not needed")
+    start(root, tools).run()
+    fetched = {Path(r.path.split("?")[0]).name for r in hub.seen if r.method == "GET"}
+    shards = {file.name for file in sharded.glob("model-*.safetensors")}
+    assert len(shards) == 3
+    assert shards | {"model.safetensors.index.json", "tokenizer.json"} <= fetched
+    assert not fetched & {"README.md", "consolidated.bin"}
+
+
+def test_a_shard_that_the_repository_lacks(
+    hub: Hub, sharded: Path, cache: Path, root: Path, tools: Tools
+) -> None:
+    next(sharded.glob("model-00002*")).unlink()
+    with pytest.raises(CheckpointError, match="model-00002"):
+        start(root, tools).run()
+    assert not list(root.rglob("*.gguf"))
 
 
 @pytest.mark.slow

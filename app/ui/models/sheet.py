@@ -272,8 +272,11 @@ class ModelsSheet(QFrame):
             self,
             lambda progress, cancel: self._models.remove(model),
             done,
-            lambda error: self.say(error.message, error.remedy, "error"),
+            self._complain,
         )
+
+    def _complain(self, error: SlipstreamError) -> None:
+        self.say(error.message, error.remedy, "error")
 
     def _show_folder(self, model: str) -> None:
         if (path := self.rows[model].model.path) is not None:
