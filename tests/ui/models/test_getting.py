@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +40,21 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, look: Theme, hub: Hub, tmp_path: Path) -> Iterator[MainWindow]:
+def one_core() -> Iterator[None]:
+    """On a busy machine, threads that wait for each other cost more than they give."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})  # children have it too
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.fixture
+def window(
+    qtbot: QtBot, look: Theme, hub: Hub, tmp_path: Path, one_core: None
+) -> Iterator[MainWindow]:
     library = Library.of_user(str(tmp_path / "models"))
     library.root.mkdir()
     jobs = Jobs(lambda: library.root, lambda: Tools(selftest.try_pair, Access(), margin=0))
