@@ -16,6 +16,7 @@ with status 1. Lower errors are translated where they arise, with
     │   └── AccessError          one that the hub gives only to those it knows
     ├── OutputError              a file or folder that cannot be written
     │   └── NoSpaceError         for want of room on its disk
+    ├── HistoryError             chats that cannot be read, kept or taken in
     ├── TemplateError            a chat template that cannot be used on this chat
     ├── ContextFullError         a prompt that does not fit the context
     ├── DeviceError              a device that is absent or out of memory
@@ -98,6 +99,10 @@ class DownloadError(SlipstreamError):
 
 class AccessError(DownloadError):
     """A model that the hub gives only to those it knows."""
+
+
+class HistoryError(SlipstreamError):
+    """Chats that cannot be read, kept or taken in."""
 
 
 class TemplateError(SlipstreamError):

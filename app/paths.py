@@ -47,6 +47,10 @@ def presets_file() -> Path:
     return config() / "presets.json"
 
 
+def chats_file() -> Path:
+    return data() / "chats.db"
+
+
 def models() -> Path:
     """One folder a model."""
     return data() / "models"

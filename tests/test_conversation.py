@@ -87,8 +87,13 @@ def test_it_is_named_after_its_first_question() -> None:
     conversation = Conversation()
     assert conversation.title == "New chat"
     assert conversation.last_question is conversation.last_answer is None
-    conversation.ask("word \n" * 30)
-    assert conversation.title == "word word word word word word word word…"
+    conversation.ask("Hi")
+    assert conversation.title == "Hi"
+    conversation.answer(conversation.path()[0]).text = "Hello!"
+    conversation.ask("word \t" * 30)
+    assert conversation.title == f"{'Word' + ' word' * 8}…"
+    conversation.name = "Words"
+    assert conversation.title == "Words"
 
 
 def test_the_use_of_context_is_that_of_the_newest_answer_that_tells_it() -> None:

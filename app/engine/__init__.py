@@ -9,6 +9,7 @@ from app.binding import DeviceInfo, Sampling, Verify, WidthReason, preferred_gpu
 from app.engine.door import Client, EngineDoor
 from app.engine.engine import Engine
 from app.engine.fake import FakeEngine, Script
+from app.engine.figures import Figures
 from app.engine.messages import (
     Answer,
     Ask,
@@ -87,6 +88,7 @@ __all__ = [
     "Backend",
     "Control",
     "DeviceInfo",
+    "Figures",
     "FinishReason",
     "LoadParams",
     "LoadedModel",

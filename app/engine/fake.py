@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.binding import DeviceInfo, preferred_gpu
-from app.conversation import ChatMessage
+from app.conversation import ChatMessage, Role
 from app.engine.door import Client
 from app.engine.messages import (
     Answer,
@@ -265,8 +265,11 @@ class FakeEngine:
     def _rounds(
         self, request: int, command: Ask, prompt: int, model: LoadedModel
     ) -> Iterator[Event]:
-        thinking = _pieces(self.script.reasoning) if command.params.think else []
-        pieces = thinking + _pieces(self.script.text)
+        last = command.chat[-1]
+        begun = last if last.role is Role.ASSISTANT else ChatMessage(Role.ASSISTANT, "")
+        said = self.script.reasoning.removeprefix(begun.reasoning)
+        thinking = _pieces(said) if command.params.think and not begun.content else []
+        pieces = thinking + _pieces(self.script.text.removeprefix(begun.content))
         tally, text, reasoning = RoundTally(), "", ""
         ids: list[int] = []
         reason = FinishReason.STOP

@@ -34,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Answer the last message of `chat`."""
+    """Answer the last message of `chat`; where that is an answer already, go on with it."""
 
     chat: tuple[ChatMessage, ...]
     params: AskParams

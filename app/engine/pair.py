@@ -72,6 +72,7 @@ class LoadedPair:
             self._specials.get(THINK_CLOSE),
             prompt.thinking,
             params.stop,
+            prompt.begun,
         )
         answering = Answering(
             self.native, self.model, request, prompt, params, text, self.plain_tokens_per_s

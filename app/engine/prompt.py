@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from app.conversation import ChatMessage
-from app.engine.template import ChatTemplate, begins_thinking
+from app.conversation import ChatMessage, Role
+from app.engine.template import THINK_CLOSE, ChatTemplate, begins_thinking
 from app.errors import ContextFullError, OptionError, valid_text
 
 _PIECE: Final = 1 << 16  # characters that are tokenised at once, or a few more...
@@ -35,11 +35,13 @@ _STAND_INS: Final = range(0xF0000, 0xFFFFE)  # private use: no tokenizer gives t
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """`tokens` up to where the answer begins. The first `keep` of them will probably begin
-    the next turn's prompt too. `thinking`: the answer begins inside the reasoning."""
+    the next turn's prompt too. `thinking`: the answer begins inside the reasoning, `begun`: it
+    is gone on with, where the prompt ends."""
 
     tokens: list[int]
     keep: int
     thinking: bool
+    begun: bool = False
 
 
 class PromptWriter:
@@ -73,6 +75,7 @@ class PromptWriter:
     ) -> Prompt:
         """The prompt for `chat`, of at most `limit` tokens.
 
+        Where the last message is an answer, the prompt ends with what there is of it.
         `check` is called now and then; what it raises ends the work. Raises
         ContextFullError, TemplateError where the template refuses the conversation, and
         OptionError for text that cannot be read in pieces.
@@ -89,11 +92,15 @@ class PromptWriter:
             return re.sub(f"{mark}([0-9]+){mark}", lambda found: numbered[int(found[1])], text)
 
         chat = _changed(chat, disarmed)
+        begun = chat.pop() if chat and chat[-1].role is Role.ASSISTANT else None
         check()
         rendered = self._template.render(chat, think=think)
         # The next turn renders this one without the opening of the answer: its reasoning is
         # dropped from the history.
         bare = self._template.without_opening(rendered, think=think)
+        thinking = begins_thinking(rendered)
+        if begun:
+            rendered += _opening(begun, thinking)
         check()
         fragments, of_bare = self._special.split(rendered), self._special.split(bare)
         shared = _common_length(fragments, of_bare)
@@ -117,7 +124,8 @@ class PromptWriter:
                         )
         if shared == len(fragments):
             keep = len(tokens)
-        return Prompt(tokens, keep, begins_thinking(rendered))
+        inside = thinking and not (begun and begun.content)
+        return Prompt(tokens, keep, inside, begun is not None)
 
     def _parts(self, text: str) -> Iterator[str]:
         """`text` cut so that no part spells a special token: libraries read some as one
@@ -129,6 +137,14 @@ class PromptWriter:
             start = cut
         if start < len(text):
             yield text[start:]
+
+
+def _opening(begun: ChatMessage, thinking: bool) -> str:
+    """What there is of an answer, behind the template's opening of one."""
+    if not thinking:
+        return begun.content
+    close = f"\n{THINK_CLOSE}\n\n" if begun.content else ""
+    return f"{begun.reasoning}{close}{begun.content}"
 
 
 def _cut(spelling: str) -> int:

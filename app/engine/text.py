@@ -31,6 +31,7 @@ class AnswerText:
     think_close: int | None
     thinking: bool
     stop: Sequence[str] = ()
+    begun: bool = False  # what comes goes on with what was said, which is not here
     text: str = ""
     reasoning: str = ""
     _decoder: codecs.IncrementalDecoder = field(init=False)
@@ -42,9 +43,10 @@ class AnswerText:
     def feed(self, token: int) -> Piece:
         if token == self.think_close and self.thinking:
             piece = self.finish()
-            self.thinking = False
+            self.thinking = self.begun = False
             return piece
-        if token == self.think_open and not self.thinking and not self.text.strip():
+        opens = token == self.think_open and not self.begun
+        if opens and not self.thinking and not self.text.strip():
             self.text, self._held = "", ""
             self.thinking = True
             return Piece()
@@ -65,7 +67,7 @@ class AnswerText:
 
     def _add_reasoning(self, new: str) -> Piece:
         new = self._held + new
-        if not self.reasoning:
+        if not self.reasoning and not self.begun:
             new = new.lstrip()
         shown = new.rstrip()
         self._held = new[len(shown) :]
@@ -74,7 +76,7 @@ class AnswerText:
 
     def _add_text(self, new: str) -> Piece:
         new = self._held + new
-        if not self.text:
+        if not self.text and not self.begun:
             new = new.lstrip("\n")
         found = [at for at in (new.find(s) for s in self.stop) if at >= 0]
         shown = new[: min(found)] if found else new[: len(new) - self._open_stop(new)]

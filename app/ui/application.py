@@ -25,7 +25,8 @@ from PySide6.QtWidgets import QApplication
 from app import log, paths, settings
 from app.download import Access
 from app.download.token import Tokens
-from app.engine import Engine
+from app.engine import Engine, Figures
+from app.history import Codec, History
 from app.job import Jobs, Tools
 from app.library import Library
 from app.selftest import try_pair
@@ -41,6 +42,12 @@ _LEVELS: Final = {
     QtMsgType.QtCriticalMsg: logging.ERROR,
     QtMsgType.QtFatalMsg: logging.CRITICAL,
 }
+CODEC: Final = Codec(
+    encode=lambda figures: figures.as_dict() if isinstance(figures, Figures) else None,
+    decode=Figures.from_dict,
+)
+"""How an answer's figures are kept."""
+
 _qt_log = logging.getLogger("app.qt")
 
 
@@ -73,6 +80,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             problems,
             Jobs(lambda: library.root, tools),
             tokens.put,
+            History(paths.chats_file(), CODEC),
         )
     except BaseException:
         engine.close()

@@ -130,8 +130,13 @@ class EngineBridge(QObject):
         return self._submit(ListDevices(), Request)
 
     def close(self) -> None:
+        """End the engine; the ends of what it was doing are told."""
         self._timer.stop()
-        self._engine.close()
+        try:
+            self._engine.close()
+        finally:
+            self.drain()
+            self._timer.stop()
 
     def drain(self) -> None:
         """Hand on what came since the last turn, oldest first."""

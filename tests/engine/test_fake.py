@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.conversation import ChatMessage, Role
 from app.engine import (
     Ask,
     AskParams,
@@ -89,3 +90,13 @@ def test_every_step_is_one_event() -> None:
     events = [e for e in client.client.drain() if isinstance(e, Decoded | Loaded | Finished)]
     assert seen == len(events) + 3  # the prompt, the plain rate, and the probe
     assert request
+
+
+def test_it_goes_on_with_an_answer() -> None:
+    engine = FakeEngine(Script(text="one two three"), batch=100)
+    client = engine.client()
+    client.submit(LOAD)
+    chat = (ChatMessage(Role.USER, "Go"), ChatMessage(Role.ASSISTANT, "one two"))
+    client.submit(Ask(chat, AskParams()))
+    finished = next(e for e in client.drain() if isinstance(e, Finished))
+    assert finished.answer.text == " three"

@@ -159,7 +159,8 @@ def test_what_people_write_is_never_a_control_token(
     special = {id_: spelling for spelling, id_ in demo.native.special_tokens().items()}
     harmless, spelt = ("zzz", f"{text}.")
     got, wanted = (
-        writer.write(places(t)[place], think=False, limit=LIMIT).tokens for t in (harmless, spelt)
+        writer.write(places(t)[place], think=place == "reasoning", limit=LIMIT).tokens
+        for t in (harmless, spelt)
     )
     assert [t for t in got if t in special] == [t for t in wanted if t in special]
 
@@ -302,3 +303,28 @@ def test_a_prompt_is_rendered_once(demo: LoadedPair, source: str) -> None:
             kept = prompt.tokens[: prompt.keep]
             assert b"".join(demo.native.token_bytes(t, special=True) for t in kept) == bare.encode()
             assert text.startswith(bare.encode())
+
+
+@pytest.mark.parametrize("think", [False, True])
+@pytest.mark.parametrize(
+    ("content", "reasoning"), [("So far", ""), ("", "Let me see"), ("So <|im_end|>", "Let me see")]
+)
+def test_an_answer_is_gone_on_with_where_it_broke_off(
+    writer: PromptWriter, demo: LoadedPair, think: bool, content: str, reasoning: str
+) -> None:
+    asked = chat("Why?")
+    opening = writer.write(asked, think=think, limit=LIMIT)
+    begun = (*asked, ChatMessage(Role.ASSISTANT, content, reasoning))
+    prompt = writer.write(begun, think=think, limit=LIMIT)
+    size = len(opening.tokens)
+    assert prompt.tokens[: size - 1] == opening.tokens[: size - 1]  # the last may join with it
+    assert prompt.begun
+    assert not opening.begun
+    assert prompt.thinking is (opening.thinking and not content)
+    assert prompt.keep == opening.keep
+    ends = demo.native.special_tokens()["<|im_end|>"]
+    assert ends not in prompt.tokens[size:]
+    shown = b"".join(demo.native.token_bytes(t, special=True) for t in prompt.tokens).decode()
+    assert shown.endswith(content or (reasoning if opening.thinking else ""))
+    if opening.thinking and content:
+        assert f"{reasoning}\n</think>\n\n{content}" in shown

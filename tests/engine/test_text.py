@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,3 +89,14 @@ def test_the_start_of_a_stop_string_that_does_not_come_is_not_lost() -> None:
 def test_several_stop_strings_end_at_the_first() -> None:
     _, stream, _ = feed([b"x END y STOP"], stop=["STOP", "END"])
     assert stream == "x "
+
+
+@pytest.mark.parametrize(("thinking", "said"), [(False, "\n\nand on"), (True, " and on")])
+def test_what_goes_on_keeps_the_space_between(thinking: bool, said: str) -> None:
+    pieces = [said.encode(), CLOSE, b"\n\nText"] if thinking else [said.encode()]
+    table = {i: piece for i, piece in enumerate(pieces) if isinstance(piece, bytes)}
+    answer = AnswerText(lambda t: table.get(t, b""), OPEN, CLOSE, thinking, begun=True)
+    for i, piece in enumerate(pieces):
+        answer.feed(piece if isinstance(piece, int) else i)
+    answer.finish()
+    assert (answer.reasoning, answer.text) == ((said, "Text") if thinking else ("", said))

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine import FakeEngine
+from app.history import History
 from app.settings import Settings
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
@@ -60,11 +61,18 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         wait: bool = True,
         save: Callable[[Settings], None] = lambda _: None,
         problems: Sequence[str] = (),
+        history: History | None = None,
         **settings: Any,
     ) -> MainWindow:
         chosen = Settings(**{"theme": "light", **settings})
         window = MainWindow(
-            engine or BatchEngine(), models or FakeModels(), chosen, save, look, problems=problems
+            engine or BatchEngine(),
+            models or FakeModels(),
+            chosen,
+            save,
+            look,
+            problems=problems,
+            history=history,
         )
         windows.append(window)
         window.resize(1280, 800)

@@ -43,7 +43,7 @@ class Chats(QStackedWidget):
             view.show_path(conversation.path())
 
     def follow(self, live: LiveTurn) -> None:
-        """Show the answer while it comes."""
+        """Show the answer while it waits, and while it comes."""
         for view in self._views.values():
             if (answer := view.answer_of(live.turn)) is not None:
                 live.grew.connect(answer.grow)

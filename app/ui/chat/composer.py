@@ -204,7 +204,6 @@ class Composer(QFrame):
     def set_busy(self, busy: bool) -> None:
         self._busy = busy
         self.stop.setVisible(busy)
-        self.send.setVisible(not busy)
         self._update()
         self._send_waiting()
 
@@ -287,11 +286,11 @@ class Composer(QFrame):
         self._context.setToolTip(about)
 
     def _send(self) -> None:
-        if self.send.isEnabled() and not self._busy:
+        if self.send.isEnabled():
             self.send_wanted.emit()
 
     def _send_waiting(self) -> None:
-        if self._waiting and not self._obstacle and not self._busy:
+        if self._waiting and not self._obstacle:
             self._waiting = False
             self._send()
 

@@ -1,11 +1,11 @@
-"""A turn whose answer is coming: what comes of it goes into its turn, and is told on."""
+"""An answer that is to come, or comes: what comes of it goes into its turn, and is told on."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QElapsedTimer, QObject, Signal
 
-from app.conversation import Turn
-from app.engine import Answer, Prefilled, RoundRecord
+from app.conversation import Conversation, End, Turn
+from app.engine import Answer, AskParams, Figures, FinishReason, Prefilled, RoundRecord
 from app.errors import SlipstreamError
 from app.ui.bridge import Reply
 
@@ -13,43 +13,101 @@ from app.ui.bridge import Reply
 class LiveTurn(QObject):
     """It outlives no reply: however the answer ends, `ended` comes once."""
 
+    began = Signal()
     grew = Signal(str, str)  # text and reasoning that are new in the turn
     ended = Signal()
 
-    def __init__(self, reply: Reply, turn: Turn, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        turn: Turn,
+        params: AskParams,
+        parent: QObject | None = None,
+    ) -> None:
         super().__init__(parent)
-        self.turn = turn
-        self._reply = reply
-        self._begun = False
+        self.conversation, self.turn, self.params = conversation, turn, params
+        self.ready = False  # its question is kept
+        self._reply: Reply | None = None
+        self._why = End.COMING  # why it was stopped, if it was
+        self._over = False
+        self._model = ""
+        # What there was before, where it is gone on with.
+        self._text, self._reasoning = turn.text, turn.reasoning
+        self._figures = turn.figures if isinstance(turn.figures, Figures) else None
+        self._thought_ms = turn.thought_ms
+        self._clock, self._thinking = QElapsedTimer(), QElapsedTimer()
+        self._first_ms = 0
+        turn.end, turn.error = End.COMING, None
+
+    @property
+    def waiting(self) -> bool:
+        return self._reply is None
+
+    @property
+    def reply(self) -> Reply | None:
+        return self._reply
+
+    def begin(self, reply: Reply, model: str) -> None:
+        """Its turn has come: `model` makes it."""
+        self._reply, self._model = reply, model
+        self._clock.start()
         reply.prefilled.connect(self._prompt_read)
         reply.decoded.connect(self._grow)
         reply.finished.connect(self._finish)
         reply.failed.connect(self._fail)
+        self.began.emit()
 
-    def stop(self) -> None:
-        self._reply.cancel()
+    def stop(self, why: End) -> None:
+        """The first reason counts."""
+        self._why = self._why or why
+        if self._reply is not None:
+            self._reply.cancel()
+        else:
+            self._end(self._why)
 
     def _prompt_read(self, event: Prefilled) -> None:
         self.turn.context = event.prompt_tokens
 
     def _grow(self, text: str, reasoning: str, rounds: list[RoundRecord]) -> None:
+        first = 0
+        if not self._first_ms:  # the token of prefill belongs to no round
+            self._first_ms, first = max(1, self._clock.elapsed()), 1
         self.turn.text += text
         self.turn.reasoning += reasoning
-        first = 0 if self._begun else 1  # the token of prefill belongs to no round
-        self._begun = True
+        if reasoning and not self.turn.text:
+            if not self._thinking.isValid():
+                self._thinking.start()
+            self.turn.thought_ms = self._thought_ms + self._thinking.elapsed()
+        elif text and self._thinking.isValid():
+            self.turn.thought_ms = self._thought_ms + self._thinking.elapsed()
+            self._thinking.invalidate()
         self.turn.context += first + sum(len(r.token_ids) for r in rounds)
         self.grew.emit(text, reasoning)
 
     def _finish(self, answer: Answer) -> None:
-        self.turn.text, self.turn.reasoning = answer.text, answer.reasoning  # once in memory
-        self.turn.figures = answer
-        self.turn.context = answer.prompt_tokens + answer.completion_tokens
-        self._end()
+        turn = self.turn
+        turn.text = self._text + answer.text
+        turn.reasoning = self._reasoning + answer.reasoning
+        figures = Figures.of(
+            answer,
+            model=self._model,
+            first_token_ms=float(self._first_ms),
+            wall_ms=float(self._clock.elapsed()),
+        )
+        turn.figures = self._figures.then(figures) if self._figures else figures
+        if answer.prompt_tokens:
+            turn.context = answer.prompt_tokens + answer.completion_tokens
+        cancelled = answer.finish_reason is FinishReason.CANCELLED
+        self._end(self._why or End.CLOSED if cancelled else End.DONE)
 
     def _fail(self, error: SlipstreamError) -> None:
         self.turn.error = error
-        self._end()
+        self._end(End.FAILED)
 
-    def _end(self) -> None:
+    def _end(self, why: End) -> None:
+        if self._over:
+            return
+        self._over = True
+        self.turn.end = why
         self.ended.emit()
         self.deleteLater()

@@ -9,8 +9,8 @@ from PySide6.QtCore import QElapsedTimer, QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.conversation import Turn
-from app.engine import Answer
+from app.conversation import End, Turn
+from app.engine import Figures
 from app.errors import SlipstreamError
 from app.ui.look import theme, words
 from app.ui.look.icons import IconButton
@@ -130,7 +130,7 @@ class AnswerView(QWidget):
         self._body.hide()
         if turn.said:
             self.grow(turn.text, turn.reasoning)
-        if turn.figures is not None or turn.error is not None:
+        if turn.end is not End.COMING:
             self.finish()
 
     # --- what comes in ----------------------------------------------------------
@@ -161,11 +161,16 @@ class AnswerView(QWidget):
         self._rendering.add("")  # the end is to be rendered too
         self._footer.show()
         self._copy.setVisible(bool(self.turn.text))
-        if isinstance(self.turn.figures, Answer):
-            self._show_figures(self.turn.figures)
-        else:
-            for part in (self._facts, self._note, self._why):
-                part.hide()
+        note = words.finish_note(self.turn)
+        self._note.setText(note)
+        self._note.setVisible(bool(note))
+        figures = self.turn.figures if isinstance(self.turn.figures, Figures) else None
+        self._facts.setVisible(figures is not None)
+        self._why.setVisible(figures is not None and figures.totals.rounds > 0)
+        if figures is not None:
+            self._facts.setText(words.footer(figures))
+            self._facts.setAccessibleName(f"{words.footer(figures)} {note}".strip())
+            self._details.setText(words.details(figures))
         if isinstance(self.turn.error, SlipstreamError):
             self._show_failure(self.turn.error)
 
@@ -213,15 +218,6 @@ class AnswerView(QWidget):
         column.addWidget(self._details)
         self._footer.hide()
         return self._footer
-
-    def _show_figures(self, answer: Answer) -> None:
-        self._facts.setText(words.footer(answer))
-        self._details.setText(words.details(answer))
-        note = words.finish_note(answer)
-        self._note.setText(note)
-        self._note.setVisible(bool(note))
-        self._facts.setAccessibleName(f"{words.footer(answer)} {note}".strip())
-        self._why.setVisible(answer.totals.rounds > 0)
 
     def _show_failure(self, error: SlipstreamError) -> None:
         self._failure = Notice(error.message, error.remedy, level="error", closable=False)

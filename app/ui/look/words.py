@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from app.engine import Answer, FinishReason, WidthReason
+from app.conversation import End, Turn
+from app.engine import Figures, FinishReason, WidthReason
 
 UNKNOWN = "not measured yet"
 
@@ -87,40 +88,74 @@ def exactness(exact: bool | None) -> tuple[str, str]:
     )
 
 
-def footer(answer: Answer) -> str:
-    decoding = (answer.totals.draft_ms or 0.0) + answer.totals.verify_ms + answer.totals.host_ms
-    seconds = (decoding + answer.prefill_ms) / 1000
-    parts = [f"{answer.completion_tokens} tok", f"{seconds:.1f} s"]
-    if answer.totals.drafted and answer.totals.mean_accepted_length is not None:
-        parts.append(f"{answer.totals.mean_accepted_length:.1f} per round")
+def duration(milliseconds: float) -> str:
+    """For people: tenths of seconds, and minutes where there are any."""
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def thought(milliseconds: int, *, ongoing: bool = False) -> str:
+    if ongoing:
+        return f"thinking for {milliseconds / 1000:.0f} s"
+    seconds = round(milliseconds / 1000)
+    return f"thought for {seconds} s" if seconds else "thought for a moment"
+
+
+def footer(figures: Figures) -> str:
+    """Tokens, rate of decoding, time to the first token, mean accepted length, speed-up."""
+    totals = figures.totals
+    parts = [f"{figures.completion_tokens} tok"]
+    if totals.tokens_per_s is not None:
+        parts.append(rate(totals.tokens_per_s))
+    if figures.first_token_ms:
+        parts.append(f"first after {duration(figures.first_token_ms)}")
+    if totals.drafted and totals.mean_accepted_length is not None:
+        parts.append(f"{totals.mean_accepted_length:.1f} per round")
+        if figures.speedup is not None:
+            parts.append(times(figures.speedup))
     return " · ".join(parts)
 
 
-def finish_note(answer: Answer) -> str:
-    """Why the answer ended, where the model did not end it itself."""
-    thinking = " while thinking" if answer.reasoning and not answer.text else ""
-    match answer.finish_reason:
+def finish_note(turn: Turn) -> str:
+    """Why an answer ended, where the model did not end it itself."""
+    thinking = " while thinking" if turn.reasoning and not turn.text else ""
+    why = {
+        End.STOPPED: "Stopped by you",
+        End.REPLACED: "Stopped for another answer",
+        End.RELOADED: "Stopped: another model was loaded",
+        End.CLOSED: "Interrupted: the window was closed",
+        End.LOST: "Interrupted: Slipstream ended without a word",
+    }.get(turn.end)
+    if why is not None:
+        return (
+            f"{why}{thinking}." if turn.said else f"{why.replace('Interrupted', 'Not answered')}."
+        )
+    reason = turn.figures.finish_reason if isinstance(turn.figures, Figures) else None
+    match reason:
         case FinishReason.LENGTH:
             return f"Stopped at the token limit{thinking}."
         case FinishReason.CONTEXT:
             return f"Stopped because the context is full{thinking}."
-        case FinishReason.CANCELLED if not answer.completion_tokens:
-            return "Stopped by you before it began: the prompt was still being read."
-        case FinishReason.CANCELLED:
-            return f"Stopped by you{thinking}."
-    return "" if answer.text else "The model ended its answer without text."
+    if turn.end is End.DONE and not turn.text:
+        return "The model ended its answer without text."
+    return ""
 
 
-def details(answer: Answer) -> str:
+def details(figures: Figures) -> str:
     """What an answer's speed was made of."""
-    totals = answer.totals
-    new = answer.prompt_tokens - answer.reused
-    reused = f", {answer.reused} reused" if answer.reused else ""
+    totals = figures.totals
+    new = figures.prompt_tokens - figures.reused
+    reused = f", {figures.reused} reused" if figures.reused else ""
+    by = f"{figures.model} on " if figures.model else ""
     lines = [
-        f"{rate(totals.tokens_per_s)} on {answer.device}; "
-        f"speed-up over plain decoding: {times(answer.speedup)}"
-        + (f" (plain {rate(answer.plain_tokens_per_s)})" if answer.plain_tokens_per_s else ""),
-        f"Prompt: {number(new, 'token')} read in {milliseconds(answer.prefill_ms)}{reused}.",
+        f"{rate(totals.tokens_per_s)} with {by}{figures.device}; "
+        f"speed-up over plain decoding: {times(figures.speedup)}"
+        + (f" (plain {rate(figures.plain_tokens_per_s)})" if figures.plain_tokens_per_s else ""),
+        f"Decoding: {number(figures.completion_tokens, 'token')} in {duration(figures.decode_ms)}."
+        + (f" All in all {duration(figures.wall_ms)}." if figures.wall_ms else ""),
+        f"Prompt: {number(new, 'token')} read in {milliseconds(figures.prefill_ms)}{reused}.",
     ]
     if totals.drafted:
         share = totals.accepted / totals.drafted
@@ -134,6 +169,8 @@ def details(answer: Answer) -> str:
         parts = phases((totals.draft_ms, totals.verify_ms, totals.host_ms), bool(totals.drafted))
         round_ = ", ".join(f"{name} {total / totals.rounds:.1f} ms" for name, total in parts)
         lines.append(f"A round: {round_}.")
-    if answer.speedup is not None and answer.speedup < 1:
+    if figures.parts > 1:
+        lines.append(f"It was gone on with: these are the figures of {figures.parts} parts.")
+    if figures.speedup is not None and figures.speedup < 1:
         lines.append("Drafting cost more here than it saved.")
     return "\n".join(lines)

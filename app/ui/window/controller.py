@@ -1,4 +1,4 @@
-"""What the window does: the conversations, the one that is shown, the answer that runs.
+"""What the window does: the chats, the one that is shown, the answers that come and wait.
 
 It knows no widget. Whoever shows something listens to its signals, and every decision
 (may this be asked now? is there anything to load?) is made here.
@@ -8,30 +8,35 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.conversation import Conversation, Role, Turn
+from app.conversation import Conversation, End, Removed, Role, Turn
 from app.engine import AskParams, Backend, Sampling, Verify
 from app.errors import ContextFullError, SlipstreamError
 from app.loading import LoadChoice
 from app.presets import ChatOptions
+from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.meters.model import Meters
 from app.ui.models.loading import Loader
 from app.ui.settings.flow import SettingsFlow
+from app.ui.window.answers import Answers
+from app.ui.window.book import Book
 
 _RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx"})
 """Settings that another load has to bring into force."""
 
+KEEP_MS: Final = 700
+"""How often what came of an answer is kept while it comes."""
+
 
 class Controller(QObject):
-    shown = Signal(object)  # Conversation: another one than before
-    turns_changed = Signal(object)  # Conversation
-    began = Signal(object)  # LiveTurn
-    busy_changed = Signal(bool)
+    began = Signal(object)  # LiveTurn: it waits, or comes
+    busy_changed = Signal(bool)  # whether the shown chat has an answer that comes or waits
     refused = Signal(object)  # SlipstreamError: why nothing was asked
     edited = Signal(object)  # Conversation: its options, or what of it a model is given
+    removed = Signal(object, object)  # Conversation, Removed: turns that can come back
 
     def __init__(
         self,
@@ -39,72 +44,164 @@ class Controller(QObject):
         loader: Loader,
         meters: Meters,
         flow: SettingsFlow,
+        archive: Archive | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._bridge, self._loader, self._meters, self._flow = bridge, loader, meters, flow
-        self.current = Conversation()
-        self.conversations = {self.current.id: self.current}
-        self._live: LiveTurn | None = None
+        self._loader, self._meters, self._flow = loader, meters, flow
+        self.archive = archive or Archive(None, self)
+        self.book = Book(self.archive, self)
+        self.answers = Answers(bridge, self)
+        self.unseen: set[str] = set()  # chats whose answer ended while another was on view
+        self.book.held = lambda chat: bool(self.answers.of(chat))
+        self._keep = QTimer(self, interval=KEEP_MS)
+        self._keep.timeout.connect(self._keep_running)
+        self._was_busy = False
+        self.book.shown.connect(self._chat_shown)
+        self.answers.began.connect(self._answer_began)
+        self.answers.ended.connect(self._answer_ended)
+        self.answers.changed.connect(self._tell_busy)
+        loader.changed.connect(self._loader_changed)
         flow.changed.connect(self._settings_changed)
 
-    # --- conversations ----------------------------------------------------------
+    # --- chats ------------------------------------------------------------------------
+
+    @property
+    def current(self) -> Conversation:
+        return self.book.current
 
     def new_chat(self) -> None:
-        """An empty chat; the one that is empty already, if there is one."""
-        empty = next((c for c in self.conversations.values() if not c.turns), None)
-        if empty is None:
-            empty = Conversation()
-            self.conversations[empty.id] = empty
-        self.show_chat(empty.id)
+        self.book.show_new()
 
-    def show_chat(self, conversation: str) -> None:
-        if conversation != self.current.id:
-            self.stop()
-            self.current = self.conversations[conversation]
-        self.shown.emit(self.current)
+    def show_chat(self, chat: str) -> None:
+        self.book.show_chat(chat)
 
-    # --- answers ----------------------------------------------------------------
+    def delete_chat(self, chat: str) -> None:
+        for live in reversed(self.answers.of(chat)):
+            live.stop(End.STOPPED)
+        self.book.delete(chat)
+
+    # --- answers ----------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
-        return self._live is not None
+        """Whether the shown chat has an answer that comes or waits."""
+        return bool(self.answers.of(self.current.id))
 
     def ask(self, text: str) -> bool:
-        """Ask in the shown chat, in place of what is being answered; False if it cannot be."""
+        """Ask in the shown chat, after what is asked already; False if it cannot be."""
         if (params := self._ask_params()) is None:
             return False
-        self._answer(self.current.ask(text), params)
+        self._answer(self.current, self.current.ask(text), params)
         return True
 
-    def again(self) -> bool:
-        """Answer the last question of the shown chat anew; False if that cannot be."""
-        question = self.current.last_question
-        if question is None or (params := self._ask_params()) is None:
+    def edit(self, question: Turn, text: str) -> bool:
+        """Put a question anew, beside the old one; False if that cannot be."""
+        if (params := self._ask_params()) is None:
             return False
-        self._answer(question, params)
+        self._make_room(question)
+        self._answer(self.current, self.current.ask(text, instead_of=question), params)
+        return True
+
+    def again(self, answer: Turn | None = None) -> bool:
+        """Make an answer of the shown chat, or its last one, anew; False if that cannot be."""
+        chat = self.current
+        asked = chat.turns.get(answer.parent or "") if answer else chat.last_question
+        if asked is None or (params := self._ask_params()) is None:
+            return False
+        for live in self.answers.of(chat.id):
+            if live.turn.parent == asked.id:
+                live.stop(End.REPLACED)
+        self._answer(chat, asked, params)
+        return True
+
+    def go_on(self, answer: Turn) -> bool:
+        """Go on with an answer that broke off; False if that cannot be."""
+        chat = self.current
+        if not answer.continues or self._is_live(answer) or (p := self._ask_params()) is None:
+            return False
+        self._begin(LiveTurn(chat, answer, p, self))
         return True
 
     def stop(self) -> None:
-        if self._live is not None:
-            self._live.stop()
+        """The answer of the shown chat; it was the user."""
+        self.answers.stop(self.current.id, End.STOPPED)
 
-    def _answer(self, question: Turn, params: AskParams) -> None:
-        self.stop()
-        chat = self.current.messages(question)
-        turn = self.current.answer(question)
-        reply = self._bridge.ask(chat, params)
-        live = self._live = LiveTurn(reply, turn, self)
-        live.ended.connect(lambda: self._ended(live))
-        self._meters.follow(reply)
-        self.turns_changed.emit(self.current)
+    def choose(self, turn: Turn) -> None:
+        """Show the branch of the shown chat that `turn` belongs to."""
+        self.current.choose(turn)
+        self.book.save(self.current)
+        self.book.turns_changed.emit(self.current)
+        self._tell_busy()
+
+    def remove(self, turn: Turn) -> None:
+        """Take a turn out of the shown chat: see `Conversation.remove`."""
+        chat = self.current
+        for live in reversed(self.answers.of(chat.id)):
+            if turn in chat.path(live.turn):
+                live.stop(End.STOPPED)
+        removed = chat.remove(turn)
+        self._moved(chat, removed, gone=[t.id for t in removed.turns])
+        self.removed.emit(chat, removed)
+
+    def restore(self, chat: Conversation, removed: Removed) -> None:
+        if chat.restore(removed):
+            self._moved(chat, removed)
+
+    def _moved(self, chat: Conversation, removed: Removed, gone: list[str] | None = None) -> None:
+        moved = [chat.turns[id_] for id_, _ in removed.moved if id_ in chat.turns]
+        self.book.save(chat, [*moved, *([] if gone else removed.turns)], gone or ())
+        self.book.turns_changed.emit(chat)
+
+    def _make_room(self, question: Turn) -> None:
+        """What comes or waits behind a question that is put anew is wanted no more."""
+        chat = self.current
+        for live in reversed(self.answers.of(chat.id)):
+            if question in chat.path(live.turn):
+                live.stop(End.REPLACED)
+
+    def _answer(self, chat: Conversation, question: Turn, params: AskParams) -> None:
+        live = LiveTurn(chat, chat.answer(question), params, self)
+        self.book.use(chat)
+        self._begin(live, question)
+
+    def _begin(self, live: LiveTurn, *also: Turn) -> None:
+        chat = live.conversation
+        self.answers.add(live)
+        self.book.turns_changed.emit(chat)
         self.began.emit(live)
-        self.busy_changed.emit(True)
+        # Not before its question is kept: then nothing is ever answered that is not known.
+        self.book.save(chat, [*also, live.turn], then=lambda: self.answers.set_ready(live))
 
-    def _ended(self, live: LiveTurn) -> None:
-        if live is self._live:  # else another one has taken its place
-            self._live = None
-            self.busy_changed.emit(False)
+    def _answer_began(self, live: LiveTurn) -> None:
+        if live.reply is not None:
+            self._meters.follow(live.reply)
+        self._keep.start()
+
+    def _answer_ended(self, live: LiveTurn) -> None:
+        if self.answers.running is None:
+            self._keep.stop()
+        chat = live.conversation
+        if live.turn.id in chat.turns:
+            self.book.save(chat, [live.turn])
+        if chat is not self.current:
+            self.unseen.add(chat.id)
+
+    def _keep_running(self) -> None:
+        if (live := self.answers.running) is not None and live.turn.id in live.conversation.turns:
+            self.book.save(live.conversation, [live.turn])
+
+    def _chat_shown(self, chat: Conversation) -> None:
+        self.unseen.discard(chat.id)
+        self._tell_busy()
+
+    def _tell_busy(self) -> None:
+        if self.busy != self._was_busy:
+            self._was_busy = self.busy
+            self.busy_changed.emit(self.busy)
+
+    def _is_live(self, turn: Turn) -> bool:
+        return any(live.turn is turn for live in self.answers.all)
 
     def _ask_params(self) -> AskParams | None:
         """How the next answer is made; None where none can be now."""
@@ -148,8 +245,9 @@ class Controller(QObject):
     # --- the model --------------------------------------------------------------
 
     def load(self) -> None:
-        """Load what the settings say, in place of what is loaded."""
-        self.stop()
+        """Load what the settings say, in place of what is loaded. What waits goes on then."""
+        self.answers.set_model("")
+        self.answers.stop_running(End.RELOADED)
         s = self._flow.current
         draft = None if s.draft_backend == "same" else Backend(s.draft_backend)
         choice = LoadChoice(s.model, Backend(s.backend), draft_backend=draft, n_ctx=s.n_ctx)
@@ -165,6 +263,25 @@ class Controller(QObject):
         elif not loading:  # it failed there; the user wants another try
             self.load()
 
+    def _loader_changed(self) -> None:
+        model = None if self._loader.obstacle else self._loader.model
+        self.answers.set_model(model.name if model else "")
+
     def _settings_changed(self, names: frozenset[str]) -> None:
         if names & _RELOADS:
             self.load()
+
+    # --- the end ----------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Nothing more is begun. What came by now is kept, with the reason why it ended."""
+        self._keep.stop()
+        self.answers.set_model("")
+        self.answers.stop_all(End.CLOSED)
+
+    def keep_what_came(self) -> None:
+        """The last word of `close`, when the engine has ended."""
+        for live in self.answers.all:  # its end did not come
+            live.turn.end = End.CLOSED
+            self.book.save(live.conversation, [live.turn])
+        self.archive.close()

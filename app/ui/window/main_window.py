@@ -31,9 +31,12 @@ from PySide6.QtWidgets import (
 )
 
 from app import catalog
+from app.conversation import Conversation, Removed
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
+from app.history import History
 from app.settings import Settings
+from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
 from app.ui.chat.composer import Composer, local_files
@@ -54,6 +57,8 @@ from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.sheet import SettingsSheet
 from app.ui.window import geometry
 from app.ui.window.actions import Actions
+from app.ui.window.book import Deleted
+from app.ui.window.chat_list import State
 from app.ui.window.controller import Controller
 from app.ui.window.header import Header
 from app.ui.window.help import HelpSheet, Topic
@@ -68,6 +73,9 @@ _log = logging.getLogger(__name__)
 LEAST: Final = (360, 320)
 """Width and height in px: a phone's width, and a small screen's height at 200 per cent."""
 
+
+_UNDO: Final = "undo"
+"""The topic of what offers a deletion back."""
 
 _PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -84,10 +92,12 @@ class MainWindow(QMainWindow):
         problems: Sequence[str] = (),
         jobs: JobSource | None = None,
         keep_token: Callable[[str], str] = lambda _: "",
+        history: History | None = None,
     ) -> None:
         """`remembered` holds place and size; `problems` were found on the way here.
 
         `keep_token` keeps the user's token for the hub, and returns what is to be said of that.
+        Without a `history` chats go with the window.
         """
         super().__init__()
         self.setWindowTitle("Slipstream")
@@ -95,6 +105,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._look, self._remembered = look, remembered
         self._started: object = None  # the chat whose start is told about
+        self._undo: Callable[[], None] | None = None  # of the last deletion
 
         self.bridge = EngineBridge(engine, self)
         self.flow = SettingsFlow(settings, save, self)
@@ -104,10 +115,13 @@ class MainWindow(QMainWindow):
         self.getting = Getting(jobs, self)
         self._models, self._keep_token = models, keep_token
         VendorDefaults(self.flow, self)
-        self.controller = Controller(self.bridge, self.loader, self.meters, self.flow, self)
+        self.archive = Archive(history, self)
+        self.controller = Controller(
+            self.bridge, self.loader, self.meters, self.flow, self.archive, self
+        )
 
         self.header = Header()
-        self.sidebar = Sidebar()
+        self.sidebar = Sidebar(self.archive.search)
         self.chats = Chats()
         self.notices = Notices()
         self.composer = Composer()
@@ -127,6 +141,7 @@ class MainWindow(QMainWindow):
         self._follow_settings()
 
         self.controller.new_chat()
+        self.archive.open()
         self.controller.load()
         self.model_list.refresh()
         self._find_devices()
@@ -192,8 +207,7 @@ class MainWindow(QMainWindow):
         header.picker.opened.connect(self.model_list.refresh)
         header.picker.wanted.connect(self._get_model)
         header.picker.managed.connect(self.show_models)
-        self.sidebar.chosen.connect(controller.show_chat)
-        self.sidebar.chosen.connect(self.sides.close_chosen)
+        self._wire_chats()
         self.chats.suggested.connect(self._suggest)
         self.chats.link_chosen.connect(self.notices.offer_link)
         self.chats.again_wanted.connect(controller.again)
@@ -208,8 +222,6 @@ class MainWindow(QMainWindow):
         self.sides.changed.connect(self._show_sides)
         self._wire_models()
 
-        controller.shown.connect(self._show_chat)
-        controller.turns_changed.connect(self._show_turns)
         controller.began.connect(self.chats.follow)
         controller.busy_changed.connect(self.composer.set_busy)
         controller.busy_changed.connect(self._enable_actions)
@@ -240,6 +252,25 @@ class MainWindow(QMainWindow):
         getting.failed.connect(self._tell_not_got)
         getting.stopped.connect(self.model_list.refresh)
 
+    def _wire_chats(self) -> None:
+        controller, book, sidebar = self.controller, self.controller.book, self.sidebar
+        sidebar.chosen.connect(controller.show_chat)
+        sidebar.chosen.connect(self.sides.close_chosen)
+        self.writing.edited.connect(book.save)
+        controller.edited.connect(book.save)
+        sidebar.found.connect(lambda chat, turn, words: controller.show_chat(chat))
+        sidebar.renamed.connect(book.rename)
+        sidebar.pinned.connect(book.pin)
+        sidebar.deleted.connect(controller.delete_chat)
+        book.shown.connect(self._show_chat)
+        book.turns_changed.connect(self._show_turns)
+        book.listed.connect(self._show_chats)
+        book.deleted.connect(self._offer_chat_back)
+        book.told.connect(lambda error: self._tell(error, "history"))
+        self.archive.kept_again.connect(lambda: self.notices.drop("history"))
+        controller.removed.connect(self._offer_turns_back)
+        controller.answers.changed.connect(self._show_chats)
+
     def _wire_actions(self) -> None:
         actions = self.actions_
         actions.connect(actions.new_chat, self.controller.new_chat)
@@ -255,6 +286,11 @@ class MainWindow(QMainWindow):
         actions.connect(actions.settings, self.toggle_settings)
         for topic, action in actions.help.items():
             actions.connect(action, partial(self._open_help, topic))
+        actions.connect(actions.rename, self._rename_chat)
+        actions.connect(actions.pin, self._pin_chat)
+        actions.connect(actions.delete_chat, self._delete_chat)
+        actions.connect(actions.undo, self._undo_deletion)
+        actions.connect(actions.search, self._search_chats)
         actions.connect(actions.quit, self.close)
 
     def _follow_settings(self) -> None:
@@ -297,8 +333,8 @@ class MainWindow(QMainWindow):
         self._show_chats()
         self.composer.field.setFocus()
 
-    def _show_turns(self) -> None:
-        self.chats.show_turns(self.controller.current)
+    def _show_turns(self, chat: Conversation) -> None:
+        self.chats.show_turns(chat)
         self._show_chats()
 
     def _show_start(self) -> None:
@@ -317,19 +353,79 @@ class MainWindow(QMainWindow):
         told.add_button("Have it read them again").clicked.connect(self.controller.remember_all)
 
     def _show_chats(self) -> None:
-        self.sidebar.show_chats(self.controller.conversations.values(), self.controller.current)
+        controller = self.controller
+        states = dict.fromkeys(controller.unseen, State.UNSEEN)
+        states |= {
+            live.conversation.id: State.WAITING if live.waiting else State.ANSWERING
+            for live in reversed(controller.answers.all)
+        }
+        self.sidebar.show_chats(controller.book.summaries, states, controller.current.id)
         self._show_context()
         self._enable_actions()
+
+    def _show_list(self) -> None:
+        if not self.sides.seen(Side.CHATS):
+            self.actions_.sidebar.trigger()
+
+    def _rename_chat(self) -> None:
+        self._show_list()
+        self.sidebar.list.rename(self.controller.current.id)
+
+    def _pin_chat(self) -> None:
+        chat = self.controller.current
+        self.controller.book.pin(chat.id, not chat.pinned)
+
+    def _delete_chat(self) -> None:
+        self.controller.delete_chat(self.controller.current.id)
+
+    def _search_chats(self) -> None:
+        self._show_list()
+        self.sidebar.start_search()
+
+    def _offer_chat_back(self, deleted: Deleted) -> None:
+        self._offer_undo(
+            f"“{deleted.summary.title}” is deleted.",
+            lambda: self.controller.book.undelete(deleted),
+        )
+
+    def _offer_turns_back(self, chat: Conversation, removed: Removed) -> None:
+        what = "message" if len(removed.turns) == 1 else "messages"
+        self._offer_undo(
+            f"{len(removed.turns)} {what} deleted.",
+            lambda: self.controller.restore(chat, removed),
+        )
+
+    def _offer_undo(self, what: str, undo: Callable[[], None]) -> None:
+        """The last deletion can be undone; a later one takes its place."""
+        notice = self.notices.add(what, topic=_UNDO)
+        notice.add_button("Undo").clicked.connect(undo)
+        notice.closed.connect(lambda: self._forget_undo(undo))
+        self._undo = undo
+        self.actions_.undo.setEnabled(True)
+
+    def _forget_undo(self, undo: Callable[[], None]) -> None:
+        if self._undo is undo:
+            self._undo = None
+            self.actions_.undo.setEnabled(False)
+
+    def _undo_deletion(self) -> None:
+        if (undo := self._undo) is not None:
+            self.notices.drop(_UNDO)
+            undo()
 
     def _copy_last(self) -> None:
         if (answer := self.controller.current.last_answer) is not None:
             QGuiApplication.clipboard().setText(answer.text)
 
     def _enable_actions(self) -> None:
-        busy, answered = self.controller.busy, self.controller.current.last_answer is not None
-        self.actions_.stop.setEnabled(busy)
-        self.actions_.again.setEnabled(answered and not busy)
-        self.actions_.copy_answer.setEnabled(answered)
+        chat, actions = self.controller.current, self.actions_
+        answered = chat.last_answer is not None
+        actions.stop.setEnabled(self.controller.busy)
+        for action in (actions.again, actions.copy_answer):
+            action.setEnabled(answered)
+        for action in (actions.rename, actions.pin, actions.delete_chat):
+            action.setEnabled(bool(chat.turns))
+        actions.pin.setText("Unpin this chat" if chat.pinned else "Pin this chat")
 
     # --- model and figures --------------------------------------------------------
 
@@ -512,10 +608,10 @@ class MainWindow(QMainWindow):
             geometry.save(self, self._remembered)
         self.hide()  # what follows may take a moment
         self.writing.keep()
-        self.controller.stop()
+        self.controller.close()
         self.getting.close(2.0)
         self.loader.close(2.0)
-        for close in (self.flow.close, self.bridge.close):
+        for close in (self.flow.close, self.bridge.close, self.controller.keep_what_came):
             try:
                 close()
             except SlipstreamError:

@@ -1,68 +1,360 @@
-"""The chats of this session."""
+"""The chats: by last use, in groups by day; or those in which something was found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import partial
+from typing import Final
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QFrame,
     QLabel,
-    QListWidget,
-    QListWidgetItem,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from app.conversation import Conversation
+from app.history import Hit, Summary
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
+from app.ui.window.chat_list import ChatListModel, Entry, RowPainter, State, grouped, told_apart
 
-WIDTH = 220
+WIDTH: Final = 256
 
-_ID = Qt.ItemDataRole.UserRole
+_PAUSE_MS: Final = 60
+"""After a key, before it is looked for."""
 
 
-class Sidebar(QFrame):
-    chosen = Signal(str)  # the conversation's id
+class ChatList(QListView):
+    opened = Signal(str)  # the conversation's id
+    menu_wanted = Signal(object, QPoint)  # Entry, where on the screen
+    delete_wanted = Signal(str)
+    renamed = Signal(str, str)  # a chat's id, the name that was written
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.rows = ChatListModel(self)
+        self.setModel(self.rows)
+        self._painter = RowPainter(self)
+        self.setItemDelegate(self._painter)
+        self.setAccessibleName("Chats")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self._field: QLineEdit | None = None  # where a name is being written
+
+    def entry(self) -> Entry | None:
+        """That of the row that is chosen."""
+        return self.rows.entry(self.currentIndex())
+
+    def choose(self, chat: str) -> None:
+        """Show a chat as the one on view, without telling it."""
+        row = self.rows.row_of(chat)
+        if row < 0:
+            self.clearSelection()
+            self.setCurrentIndex(QModelIndex())
+        elif self.currentIndex().row() != row:
+            self.setCurrentIndex(self.rows.index(row))
+
+    def rename(self, chat: str) -> None:
+        """Have its name written in its row: Enter keeps it, Escape and leaving do not."""
+        if (row := self.rows.row_of(chat)) < 0:
+            return
+        self._end_renaming()
+        index = self.rows.index(row)
+        self.setCurrentIndex(index)
+        self.scrollTo(index)
+        field = self._field = QLineEdit(str(index.data()), self.viewport())
+        field.setAccessibleName("Name of the chat")
+        field.setMaxLength(200)
+        field.setFont(theme.font(Size.CONTROL))
+        field.setGeometry(self.visualRect(index).adjusted(Space.S, 1, -Space.S, -1))
+        field.installEventFilter(self)
+        field.selectAll()
+        field.show()
+        field.setFocus()
+
+    def _end_renaming(self) -> None:
+        if (field := self._field) is not None:
+            self._field = None
+            field.hide()
+            field.deleteLater()
+            self.setFocus()
+
+    # --- Qt ---------------------------------------------------------------------------
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is not self._field or self._field is None:
+            return super().eventFilter(watched, event)
+        if event.type() == QEvent.Type.FocusOut:
+            self._end_renaming()
+        elif isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            if event.type() == QEvent.Type.ShortcutOverride:
+                event.accept()  # it is not the window's Stop
+            else:
+                self._end_renaming()
+            return True
+        elif isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            if event.type() == QEvent.Type.KeyPress:
+                name, entry = self._field.text(), self.entry()
+                self._end_renaming()
+                if entry is not None and name != entry.title:
+                    self.renamed.emit(entry.id, name)
+            return True
+        return False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        entry = self.entry()
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space if entry:
+                self.opened.emit(entry.id)
+            case Qt.Key.Key_Delete if entry:
+                self.delete_wanted.emit(entry.id)
+            case Qt.Key.Key_Menu if entry:
+                below = self.visualRect(self.currentIndex()).bottomLeft()
+                self.menu_wanted.emit(entry, self.viewport().mapToGlobal(below))
+            case _:
+                typed = event.text().isprintable() and bool(event.text())
+                plain = not event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier
+                if typed and plain and event.key() != Qt.Key.Key_F2:
+                    event.ignore()  # it is for the composer
+                else:
+                    super().keyPressEvent(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.indexAt(event.position().toPoint())
+        entry = self.rows.entry(index)
+        if entry is None:
+            return
+        at_more = self._painter.more_of(self.visualRect(index)).contains(event.position().toPoint())
+        if event.button() is Qt.MouseButton.LeftButton and at_more:
+            self.menu_wanted.emit(entry, event.globalPosition().toPoint())
+        elif event.button() is Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            self.opened.emit(entry.id)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if (entry := self.rows.entry(self.indexAt(event.pos()))) is not None:
+            self.menu_wanted.emit(entry, event.globalPos())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.viewport().update()
+
+
+class Sidebar(QFrame):
+    """`search` is called with a query and what takes its hits."""
+
+    chosen = Signal(str)  # the conversation's id
+    found = Signal(str, str, str)  # a chat's id, a turn's, the words that led there
+    renamed = Signal(str, str)
+    pinned = Signal(str, bool)
+    deleted = Signal(str)
+    export_wanted = Signal(str, str)  # a chat's id; "markdown", "json", "html" or "pdf"
+    import_wanted = Signal()
+
+    def __init__(
+        self,
+        search: Callable[[str, Callable[[tuple[Hit, ...]], None]], None] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._search = search
+        self._summaries: Sequence[Summary] = ()
+        self._states: dict[str, State] = {}
+        self._hits: tuple[Hit, ...] | None = None  # of a search that is on view
+        self._current = ""
+        self._asked = 0
+        self._about = ""
         self.setProperty("kind", "panel")
         self.setFixedWidth(WIDTH)
-        title = QLabel("Chats")
-        title.setProperty("kind", "muted")
-        title.setFont(theme.font(Size.SMALL, QFont.Weight.Medium))
-        title.setContentsMargins(Space.L + 2, Space.L, 0, Space.XS)
-        self.list = QListWidget()
-        self.list.setAccessibleName("Chats of this session")
-        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
-        note = QLabel("Chats are kept until you close the window.")
-        note.setProperty("kind", "caption")
-        note.setFont(theme.font(Size.SMALL))
-        note.setWordWrap(True)
-        note.setContentsMargins(Space.L + 2, 0, Space.L, Space.L)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText("Search chats")
+        self.search.setAccessibleName("Search chats")
+        self.search.setProperty("kind", "search")
+        self.search.setClearButtonEnabled(True)
+        self.search.setFont(theme.font(Size.CONTROL))
+        for button in self.search.findChildren(QToolButton):
+            button.setAccessibleName("Clear the search")
+            button.setToolTip("Clear the search (Esc)")
+        self.search.textChanged.connect(self._query_changed)
+        self.search.installEventFilter(self)
+        self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
+        self._pause.timeout.connect(self._look_for)
+        self._midnight = QTimer(self, singleShot=True)
+        self._midnight.timeout.connect(self._show)
+        self.list = ChatList()
+        self.note = QLabel()
+        self.note.setProperty("kind", "caption")
+        self.note.setFont(theme.font(Size.SMALL))
+        self.note.setWordWrap(True)
+        self.note.setContentsMargins(Space.L + 2, Space.S, Space.L, Space.L)
+        self.note.hide()
+        top = QVBoxLayout()
+        top.setContentsMargins(Space.M, Space.M, Space.M, Space.XS)
+        top.addWidget(self.search)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(title)
+        column.addLayout(top)
         column.addWidget(self.list, 1)
-        column.addWidget(note)
-        self.list.currentItemChanged.connect(self._choose)
+        column.addWidget(self.note)
+        self.list.opened.connect(self._open)
+        self.list.menu_wanted.connect(self._open_menu)
+        self.list.delete_wanted.connect(self.deleted)
+        self.list.renamed.connect(self.renamed)
 
-    def show_chats(self, chats: Iterable[Conversation], chosen: Conversation) -> None:
-        self.list.blockSignals(True)
-        self.list.clear()
-        for chat in chats:
-            item = QListWidgetItem(chat.title, self.list)
-            item.setData(_ID, chat.id)
-            if chat is chosen:
-                self.list.setCurrentItem(item)
-        self.list.blockSignals(False)
+    def show_chats(
+        self, summaries: Sequence[Summary], states: dict[str, State], current: str
+    ) -> None:
+        self._summaries, self._states, self._current = summaries, states, current
+        self._show()
 
-    def _choose(self, item: QListWidgetItem | None) -> None:
-        if item is not None:
-            self.chosen.emit(item.data(_ID))
+    def set_note(self, text: str) -> None:
+        """What is to be known of the list as a whole."""
+        self._about = text
+        self._show_note()
+
+    def start_search(self) -> None:
+        self.search.setFocus()
+        self.search.selectAll()
+
+    def end_search(self) -> None:
+        self.search.clear()
+
+    @property
+    def searching(self) -> bool:
+        return bool(self.search.text().strip())
+
+    # --- Qt -----------------------------------------------------------------------------
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.search and isinstance(event, QKeyEvent):
+            override = event.type() == QEvent.Type.ShortcutOverride
+            if event.key() == Qt.Key.Key_Escape and self.search.text():
+                # Escape clears the search; an empty one leaves it to the window.
+                if override:
+                    event.accept()
+                elif event.type() == QEvent.Type.KeyPress:
+                    self.end_search()
+                return True
+            down = event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            if event.type() == QEvent.Type.KeyPress and down:
+                self._enter_list(open_it=event.key() != Qt.Key.Key_Down)
+                return True
+        return super().eventFilter(watched, event)
+
+    # --- own ----------------------------------------------------------------------------
+
+    def _enter_list(self, open_it: bool) -> None:
+        rows = self.list.rows.rows
+        first = next((i for i, row in enumerate(rows) if isinstance(row, Entry)), -1)
+        if first >= 0:
+            self.list.setFocus()
+            self.list.setCurrentIndex(self.list.rows.index(first))
+            if open_it and (entry := self.list.entry()) is not None:
+                self._open(entry.id)
+
+    def _query_changed(self) -> None:
+        if self.searching:
+            self._pause.start()
+        else:
+            self._pause.stop()
+            self._asked += 1
+            self._hits = None
+            self._show()
+
+    def _look_for(self) -> None:
+        if self._search is None:
+            return
+        self._asked += 1
+        asked = self._asked
+        self._search(self.search.text(), lambda hits: self._came(asked, hits))
+
+    def _came(self, asked: int, hits: tuple[Hit, ...]) -> None:
+        if asked == self._asked:  # else there is a newer one
+            self._hits = hits
+            self._show()
+
+    def _show(self) -> None:
+        today = date.today()
+        if self._hits is not None:
+            found = [
+                Entry(h.chat, h.title, h.used, False, self._state(h.chat), h.excerpt, h.turn)
+                for h in self._hits
+            ]
+            entries = told_apart(found, today)
+            rows: list[str | Entry] = [_counted(len(entries)), *entries]
+        else:
+            chats = [
+                Entry(s.id, s.title, s.used, s.pinned, self._state(s.id)) for s in self._summaries
+            ]
+            rows = grouped(told_apart(chats, today), today)
+        self.list.rows.set_rows(rows)
+        self.list.choose(self._current)
+        self._show_note()
+        now = time.localtime()
+        left = 86_400 - now.tm_hour * 3_600 - now.tm_min * 60 - now.tm_sec
+        self._midnight.start((left + 1) * 1000)
+
+    def _show_note(self) -> None:
+        empty = not self._summaries and self._hits is None
+        text = self._about or ("Your chats will be listed here." if empty else "")
+        self.note.setText(text)
+        self.note.setVisible(bool(text))
+
+    def _state(self, chat: str) -> State:
+        return self._states.get(chat, State.NONE)
+
+    def _open(self, chat: str) -> None:
+        entry = self.list.entry()
+        if self._hits is not None and entry is not None and entry.turn:
+            self.found.emit(chat, entry.turn, self.search.text())
+        else:
+            self.chosen.emit(chat)
+
+    def _open_menu(self, entry: Entry, where: QPoint) -> None:
+        menu = self.menu_for(entry)
+        menu.popup(where)
+
+    def menu_for(self, entry: Entry) -> QMenu:
+        """What can be done with a chat."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        summary = next((s for s in self._summaries if s.id == entry.id), None)
+        pinned = bool(summary and summary.pinned)
+        menu.addAction("Rename", lambda: self.list.rename(entry.id))
+        pin = "Unpin" if pinned else "Pin to the top"
+        menu.addAction(pin, lambda: self.pinned.emit(entry.id, not pinned))
+        export = menu.addMenu("Export")
+        for kind, label in EXPORTS.items():
+            export.addAction(label, partial(self.export_wanted.emit, entry.id, kind))
+        menu.addAction("Import a chat …", self.import_wanted.emit)
+        menu.addSeparator()
+        menu.addAction("Delete", lambda: self.deleted.emit(entry.id))
+        return menu
+
+
+EXPORTS: Final = {
+    "markdown": "As Markdown …",
+    "html": "As a page to print (HTML) …",
+    "pdf": "As PDF …",
+    "json": "As JSON, to import again …",
+}
+
+
+def _counted(hits: int) -> str:
+    if not hits:
+        return "Nothing found"
+    return "1 chat" if hits == 1 else f"{hits} chats"

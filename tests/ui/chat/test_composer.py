@@ -75,9 +75,8 @@ def test_a_suggestion_is_sent_when_nothing_is_in_the_way(
     composer.suggest("Count to twenty")
     assert composer.field.toPlainText() == "Count to twenty"
     assert "sent as soon as it can be" in composer._hint.whole()
-    composer.set_obstacle("")
-    assert not sent  # an answer still runs
-    composer.set_busy(False)
+    assert not sent
+    composer.set_obstacle("")  # that an answer runs is none: it waits for its turn
     assert sent == ["Count to twenty"]
     composer.set_busy(True)
     composer.set_busy(False)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from app.conversation import Conversation
+from app.conversation import Conversation, End
 from app.errors import ContextFullError
 from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.view import ChatView, Welcome
@@ -70,7 +70,7 @@ def test_what_was_said_before_it_was_shown_is_there(view: ChatView, wait_until: 
     exchange(conversation, "One?", "*one*")
     answer = conversation.path()[-1]
     answer.reasoning = "\n\nhm"
-    answer.error = ContextFullError("Too long.", remedy="Start anew.")
+    answer.error, answer.end = ContextFullError("Too long.", remedy="Start anew."), End.FAILED
     view.show_path(conversation.path())
     wait_until(lambda: view.answers[0].rendered)
     texts = {t.accessibleName(): t.toPlainText() for t in view.findChildren(TextView)}

@@ -12,10 +12,11 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.conversation import ChatMessage, Role
+from app.conversation import ChatMessage, End, Role, Turn
 from app.engine import (
     Answer,
     AskParams,
+    Figures,
     FinishReason,
     LoadedModel,
     RoundRecord,
@@ -141,28 +142,38 @@ def test_what_is_no_measure_is_not_shown(value: float | None) -> None:
 def test_below_one_is_said() -> None:
     assert words.times(0.47) == "×0.47"
     assert words.times(2.44) == "×2.4"
-    told = words.details(answer())
+    told = words.details(Figures.of(answer()))
     assert "×0.50" in told
     assert "Drafting cost more here than it saved." in told
     assert "5 tokens read in 5.0 ms, 4 reused" in told
 
 
 @pytest.mark.parametrize(
-    ("changes", "note"),
+    ("end", "reason", "text", "note"),
     [
-        ({"finish_reason": FinishReason.LENGTH}, "Stopped at the token limit."),
-        (
-            {"finish_reason": FinishReason.LENGTH, "text": "", "reasoning": "hm"},
-            "Stopped at the token limit while thinking.",
-        ),
-        ({"finish_reason": FinishReason.CONTEXT}, "Stopped because the context is full."),
-        ({"finish_reason": FinishReason.CANCELLED}, "Stopped by you."),
-        ({"text": ""}, "The model ended its answer without text."),
-        ({}, ""),
+        (End.DONE, FinishReason.LENGTH, "a", "Stopped at the token limit."),
+        (End.DONE, FinishReason.LENGTH, "", "Stopped at the token limit while thinking."),
+        (End.DONE, FinishReason.CONTEXT, "a", "Stopped because the context is full."),
+        (End.STOPPED, FinishReason.CANCELLED, "a", "Stopped by you."),
+        (End.REPLACED, FinishReason.CANCELLED, "a", "Stopped for another answer."),
+        (End.LOST, None, "a", "Interrupted: Slipstream ended without a word."),
+        (End.CLOSED, None, "", "Interrupted: the window was closed while thinking."),
+        (End.DONE, FinishReason.STOP, "a", ""),
+        (End.COMING, None, "a", ""),
     ],
 )
-def test_why_an_answer_ended(changes: dict[str, object], note: str) -> None:
-    assert words.finish_note(answer(**changes)) == note
+def test_why_an_answer_ended(end: End, reason: FinishReason | None, text: str, note: str) -> None:
+    figures = Figures.of(answer(finish_reason=reason)) if reason else None
+    turn = Turn(Role.ASSISTANT, "q", text, "" if text else "hm", figures, end=end)
+    assert words.finish_note(turn) == note
+
+
+def test_an_answer_without_text_says_so() -> None:
+    assert words.finish_note(Turn(Role.ASSISTANT, "q", end=End.DONE)) == (
+        "The model ended its answer without text."
+    )
+    waited = Turn(Role.ASSISTANT, "q", end=End.CLOSED)
+    assert words.finish_note(waited) == "Not answered: the window was closed."
 
 
 def test_the_strip_shows_each_token_with_its_sign(qtbot: QtBot, look: Theme) -> None:

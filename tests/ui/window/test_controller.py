@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtCore import QObject
 
-from app.engine import Answer, FinishReason, Script
+from app.conversation import End
+from app.engine import Figures, FinishReason, Script
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
 from app.ui.meters.model import Meters
@@ -30,7 +31,7 @@ class Rig:
         self.meters = Meters(owner)
         self.flow = SettingsFlow(Settings(), lambda _: None, owner)
         self.loader = Loader(self.bridge, self.models, owner)
-        self.controller = Controller(self.bridge, self.loader, self.meters, self.flow, owner)
+        self.controller = Controller(self.bridge, self.loader, self.meters, self.flow, None, owner)
         self.bridge.model_changed.connect(self.meters.set_model)
 
     def drain(self, turns: int = 1) -> None:
@@ -61,30 +62,144 @@ def test_an_answer_made_anew_while_the_old_one_streams(rig: Rig) -> None:
     assert new is not None
     assert new is not old
     rig.drain(2)
-    assert isinstance(old.figures, Answer)
+    assert isinstance(old.figures, Figures)
     assert old.figures.finish_reason is FinishReason.CANCELLED
-    assert old.text == old.figures.text
+    assert old.end is End.REPLACED
+    assert LONG.startswith(old.text)
     assert controller.busy  # it is the new one that runs
     assert rig.meters.counters.totals.rounds < 2
     rig.drain(100)
     assert new.text == LONG
     assert not controller.busy
-    assert isinstance(new.figures, Answer)
+    assert isinstance(new.figures, Figures)
+    assert new.end is End.DONE
     assert rig.meters.counters.totals.rounds == new.figures.totals.rounds
     assert controller.current.beside(new) == (old, new)
 
 
-def test_a_question_takes_the_place_of_what_runs(rig: Rig) -> None:
+def test_questions_wait_for_their_turn(rig: Rig) -> None:
     controller = rig.controller
     controller.ask("One")
     rig.drain(6)
     controller.ask("Two")
+    controller.ask("Three")
+    assert len(rig.engine.asked) == 1
+    assert [live.waiting for live in controller.answers.all] == [False, True, True]
+    rig.drain(300)
+    assert [t.text for t in controller.current.path()] == ["One", LONG, "Two", LONG, "Three", LONG]
+    assert [m.content for m in rig.engine.asked[1].chat] == ["One", LONG, "Two"]
+    assert not controller.busy
+
+
+def test_stop_ends_what_runs_and_then_what_waits(rig: Rig) -> None:
+    controller = rig.controller
+    for text in ("One", "Two", "Three"):
+        controller.ask(text)
+    rig.drain(6)
+    controller.stop()
+    rig.drain(6)
+    _, first, _, second, _, third = controller.current.path()
+    assert (first.end, second.end, third.end) == (End.STOPPED, End.COMING, End.COMING)
+    assert [live.turn for live in controller.answers.all] == [second, third]
+    controller.answers.set_model("")  # so that they all wait
+    controller.stop()
+    rig.drain(2)
+    controller.stop()
+    assert (second.end, third.end) == (End.STOPPED, End.STOPPED)
+    assert not controller.busy
+
+
+def test_another_chat_goes_on_while_one_answers(rig: Rig) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    rig.drain(6)
+    first = controller.current
+    controller.new_chat()
+    assert not controller.busy
+    controller.ask("Elsewhere")
+    second = controller.current
+    rig.drain(300)
+    assert first.last_answer is not None
+    assert (first.last_answer.text, first.last_answer.end) == (LONG, End.DONE)
+    assert second.path()[-1].text == LONG
+    assert controller.unseen == {first.id}
+    controller.show_chat(first.id)
+    assert not controller.unseen
+
+
+def test_a_question_put_anew_ends_what_comes_behind_it(rig: Rig) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    controller.ask("Two")
+    rig.drain(6)
+    question, old, *_, waiting = controller.current.path()
+    assert controller.edit(question, "Uno")
+    rig.drain(300)
+    assert (old.end, waiting.end) == (End.REPLACED, End.REPLACED)
+    assert [t.text for t in controller.current.path()] == ["Uno", LONG]
+    assert controller.current.beside(controller.current.path()[0])[0] is question
+    controller.choose(question)
+    assert controller.current.path()[0] is question
+
+
+def test_an_answer_that_was_stopped_is_gone_on_with(rig: Rig) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    rig.drain(6)
+    controller.stop()
+    rig.drain(2)
+    answer = controller.current.path()[-1]
+    half, figures = answer.text, answer.figures
+    assert 0 < len(half) < len(LONG)
+    assert isinstance(figures, Figures)
+    assert controller.go_on(answer)
+    assert not controller.go_on(answer)
     rig.drain(100)
-    one, first, two, second = controller.current.path()
-    assert (one.text, two.text) == ("One", "Two")
-    assert LONG.startswith(first.text)
-    assert first.text != LONG
+    assert answer.text == LONG
+    assert answer.end is End.DONE
+    assert isinstance(answer.figures, Figures)
+    assert answer.figures.parts == 2
+    assert answer.figures.completion_tokens >= 100
+    assert rig.engine.asked[1].chat[-1].content == half
+
+
+def test_a_turn_that_is_removed_comes_back(rig: Rig) -> None:
+    controller = rig.controller
+    for text in ("One", "Two"):
+        controller.ask(text)
+    rig.drain(300)
+    removed: list[object] = []
+    controller.removed.connect(lambda chat, gone: removed.extend((chat, gone)))
+    controller.remove(controller.current.path()[0])
+    assert [t.text for t in controller.current.path()] == ["Two", LONG]
+    controller.restore(*removed)  # type: ignore[arg-type]
+    assert [t.text for t in controller.current.path()] == ["One", LONG, "Two", LONG]
+
+
+def test_what_waits_goes_on_with_another_model(rig: Rig, wait_until: WaitUntil) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    controller.ask("Two")
+    rig.drain(6)
+    controller.load()
+    rig.bridge._timer.start()
+    wait_until(lambda: not controller.busy)
+    _, first, _, second = controller.current.path()
+    assert (first.end, second.end) == (End.RELOADED, End.DONE)
     assert second.text == LONG
+
+
+def test_what_comes_when_it_closes_is_known(rig: Rig) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    controller.ask("Two")
+    rig.drain(6)
+    controller.close()
+    rig.bridge.close()
+    controller.keep_what_came()
+    _, first, _, second = controller.current.path()
+    assert (first.end, second.end) == (End.CLOSED, End.CLOSED)
+    assert first.text
 
 
 def test_without_a_model_nothing_is_asked(owner: QObject) -> None:
@@ -110,7 +225,7 @@ def test_chats_are_known_by_their_ids(rig: Rig) -> None:
     assert controller.current is second
     controller.show_chat(first.id)
     assert controller.current is first
-    assert list(controller.conversations) == [first.id, second.id]
+    assert [s.id for s in controller.book.summaries] == [first.id]
 
 
 @pytest.mark.parametrize(

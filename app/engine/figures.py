@@ -1,0 +1,118 @@
+"""What stays with an answer of how it was made, small enough to be kept with it for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from app.engine.messages import Answer, FinishReason
+from app.engine.stats import RoundTotals, speedup
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """See `stats` for the definitions. Times are milliseconds.
+
+    `first_token_ms` is from when it was asked of the engine to the first token, `wall_ms` to
+    the end; both by the clock of who asked, 0 where nobody timed it. `parts` counts how
+    often the answer was begun: more than once where it was gone on with.
+    """
+
+    finish_reason: FinishReason
+    completion_tokens: int
+    prompt_tokens: int
+    reused: int  # prompt tokens that the target held already
+    prefill_ms: float
+    totals: RoundTotals
+    plain_tokens_per_s: float | None
+    backend: str
+    device: str
+    seed: int | None
+    model: str = ""
+    first_token_ms: float = 0.0
+    wall_ms: float = 0.0
+    parts: int = 1
+
+    @classmethod
+    def of(
+        cls, answer: Answer, *, model: str = "", first_token_ms: float = 0.0, wall_ms: float = 0.0
+    ) -> Figures:
+        return cls(
+            finish_reason=answer.finish_reason,
+            completion_tokens=answer.completion_tokens,
+            prompt_tokens=answer.prompt_tokens,
+            reused=answer.reused,
+            prefill_ms=answer.prefill_ms,
+            totals=answer.totals,
+            plain_tokens_per_s=answer.plain_tokens_per_s,
+            backend=answer.backend,
+            device=answer.device,
+            seed=answer.seed,
+            model=model,
+            first_token_ms=first_token_ms,
+            wall_ms=wall_ms,
+        )
+
+    @property
+    def speedup(self) -> float | None:
+        """Measured rate over measured plain rate; None until both were measured."""
+        return speedup(self.totals.tokens_per_s, self.plain_tokens_per_s)
+
+    @property
+    def decode_ms(self) -> float:
+        """Of all rounds; the prompt is not among them."""
+        return self.totals.total_ms
+
+    def then(self, more: Figures) -> Figures:
+        """Those of an answer that was gone on with: how it began, and how it ended."""
+        return replace(
+            more,
+            completion_tokens=self.completion_tokens + more.completion_tokens,
+            prompt_tokens=self.prompt_tokens or more.prompt_tokens,
+            reused=self.reused,
+            prefill_ms=self.prefill_ms + more.prefill_ms,
+            totals=self.totals + more.totals,
+            first_token_ms=self.first_token_ms or more.first_token_ms,
+            wall_ms=self.wall_ms + more.wall_ms,
+            parts=self.parts + more.parts,
+        )
+
+    # --- as it is kept ------------------------------------------------------------
+
+    def as_dict(self) -> dict[str, Any]:
+        """Of what JSON knows."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Figures | None:
+        """What `as_dict` gave, in this version or another; None where it cannot be that."""
+        try:
+            totals = _known(RoundTotals, kept["totals"])
+            for name in ("accepted_per_round", "drafted_at", "accepted_at"):
+                totals[name] = tuple(int(n) for n in totals.get(name, ()))
+            if not all(isinstance(v, tuple) or _number(v) for v in totals.values()):
+                return None
+            known = _known(cls, kept)
+            known["totals"] = RoundTotals(**totals)
+            known["finish_reason"] = FinishReason(known["finish_reason"])
+            result = cls(**known)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        text = (result.backend, result.device, result.model)
+        numbers = (
+            getattr(result, f.name)
+            for f in fields(cls)
+            if f.name not in ("finish_reason", "totals", "backend", "device", "model")
+        )
+        fits = all(isinstance(t, str) for t in text) and all(map(_number, numbers))
+        return result if fits else None
+
+
+def _known(kind: type, kept: Mapping[str, Any]) -> dict[str, Any]:
+    names = {f.name for f in fields(kind)}
+    return {name: value for name, value in kept.items() if name in names}
+
+
+def _number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -1,0 +1,90 @@
+"""The tables of the database, and how an older file gets them.
+
+Each migration leads from one version to the next; `PRAGMA user_version` says which one a
+file has, `PRAGMA application_id` that it is ours.
+
+Text is TEXT, but for text that holds half a surrogate pair, which no UTF-8 has: that is a
+BLOB of its surrogates passed through. `text.stored` and `text.read` do both.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+APPLICATION: Final = 0x536C6970  # "Slip"
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    # 1: chats, their turns, and the words of both for the search
+    """
+    CREATE TABLE chats (
+        n        INTEGER PRIMARY KEY,
+        id       TEXT NOT NULL UNIQUE,
+        title    TEXT NOT NULL DEFAULT '',
+        name     TEXT NOT NULL DEFAULT '',
+        pinned   INTEGER NOT NULL DEFAULT 0,
+        created  REAL NOT NULL,
+        used     REAL NOT NULL,
+        deleted  REAL,
+        leaf     TEXT,
+        draft    TEXT NOT NULL DEFAULT '',
+        options  TEXT NOT NULL DEFAULT '',
+        start    TEXT
+    );
+    CREATE TABLE turns (
+        n          INTEGER PRIMARY KEY,
+        id         TEXT NOT NULL UNIQUE,
+        chat       TEXT NOT NULL,
+        parent     TEXT,
+        place      INTEGER NOT NULL,
+        role       TEXT NOT NULL,
+        text       TEXT NOT NULL DEFAULT '',
+        reasoning  TEXT NOT NULL DEFAULT '',
+        created    REAL NOT NULL,
+        thought_ms INTEGER NOT NULL DEFAULT 0,
+        "end"      TEXT NOT NULL DEFAULT '',
+        context    INTEGER NOT NULL DEFAULT 0,
+        error      TEXT,
+        figures    TEXT
+    );
+    CREATE INDEX turns_of_chat ON turns (chat, place);
+    CREATE TABLE notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE VIRTUAL TABLE chat_words USING fts5(title, tokenize='unicode61 remove_diacritics 2');
+    CREATE VIRTUAL TABLE turn_words USING fts5(
+        text, tokenize='unicode61 remove_diacritics 2', prefix='2 3'
+    );
+    """,
+)
+
+VERSION: Final = len(MIGRATIONS)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether it is ours, or nobody's yet."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    if application == APPLICATION:
+        return True
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return bool(application == 0 and tables == 0)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring it to `VERSION`, each step whole or not at all."""
+    for step in range(version(connection), VERSION):
+        script = f"""
+            BEGIN IMMEDIATE;
+            {MIGRATIONS[step]}
+            PRAGMA application_id = {APPLICATION};
+            PRAGMA user_version = {step + 1};
+            COMMIT;
+        """
+        try:
+            connection.executescript(script)
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

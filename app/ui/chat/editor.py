@@ -1,0 +1,77 @@
+"""A question that is put anew: its text to be changed, in the place where it stands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.ui.look import theme
+from app.ui.look.theme import Size, Space
+
+_MOST_LINES: Final = 12
+
+
+class QuestionEditor(QFrame):
+    sent = Signal(str)
+    left = Signal()
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "composer")
+        self.field = QPlainTextEdit(text)
+        self.field.setAccessibleName("Edit your question")
+        self.field.setFont(theme.font(Size.BODY))
+        self.field.setFrameShape(QFrame.Shape.NoFrame)
+        self.field.setTabChangesFocus(True)
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._edited)
+        self._cancel = QPushButton("Cancel")
+        self._cancel.setProperty("kind", "outline")
+        self._send = QPushButton("Ask again")
+        self._send.setProperty("kind", "outline")
+        self._send.setToolTip("Ctrl+Enter")
+        self._cancel.clicked.connect(self.left)
+        self._send.clicked.connect(self._ask)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(Space.S)
+        buttons.addStretch(1)
+        buttons.addWidget(self._cancel)
+        buttons.addWidget(self._send)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(Space.M, Space.M, Space.M, Space.M)
+        column.setSpacing(Space.S)
+        column.addWidget(self.field)
+        column.addLayout(buttons)
+        self._edited()
+
+    def start(self) -> None:
+        self.show()
+        self.field.setFocus()
+        self.field.moveCursor(QTextCursor.MoveOperation.End)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.field and isinstance(event, QKeyEvent):
+            enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            if event.key() == Qt.Key.Key_Escape or (enter and control):
+                if event.type() == QEvent.Type.ShortcutOverride:
+                    event.accept()  # it is not the window's Stop
+                elif event.type() == QEvent.Type.KeyPress:
+                    if enter:
+                        self._ask()
+                    else:
+                        self.left.emit()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _edited(self) -> None:
+        lines = max(1, min(_MOST_LINES, round(self.field.document().size().height())))
+        self.field.setFixedHeight(lines * self.field.fontMetrics().lineSpacing() + 12)
+        self._send.setEnabled(bool(self.field.toPlainText().strip()))
+
+    def _ask(self) -> None:
+        if self._send.isEnabled():
+            self.sent.emit(self.field.toPlainText())

@@ -1,0 +1,86 @@
+"""The answers that come and that wait: one after the other, of whatever chat.
+
+An answer waits until those before it have ended, its question is kept, and a model is
+there.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from app.conversation import Conversation, End
+from app.ui.bridge import EngineBridge
+from app.ui.chat.live_turn import LiveTurn
+
+
+class Answers(QObject):
+    began = Signal(object)  # LiveTurn: its turn has come
+    ended = Signal(object)  # LiveTurn
+    changed = Signal()
+
+    def __init__(self, bridge: EngineBridge, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self._queue: list[LiveTurn] = []  # the first of them may run
+        self._model = ""  # none: they wait
+
+    @property
+    def all(self) -> tuple[LiveTurn, ...]:
+        return tuple(self._queue)
+
+    @property
+    def running(self) -> LiveTurn | None:
+        return next((live for live in self._queue if not live.waiting), None)
+
+    def of(self, chat: str) -> list[LiveTurn]:
+        """Those of a chat, the one that runs first."""
+        return [live for live in self._queue if live.conversation.id == chat]
+
+    def before(self, live: LiveTurn) -> int:
+        """How many come first."""
+        return self._queue.index(live)
+
+    def add(self, live: LiveTurn) -> None:
+        live.ended.connect(lambda: self._ended(live))
+        self._queue.append(live)
+        self.changed.emit()
+
+    def set_ready(self, live: LiveTurn) -> None:
+        live.ready = True
+        self._go_on()
+
+    def set_model(self, name: str) -> None:
+        """Who answers; nobody where `name` is empty."""
+        self._model = name
+        self._go_on()
+
+    def stop(self, chat: str, why: End) -> None:
+        """The answer of a chat that runs; where none does, those of it that wait."""
+        of_chat = self.of(chat)
+        for live in [one for one in of_chat if not one.waiting] or of_chat:
+            live.stop(why)
+
+    def stop_running(self, why: End) -> None:
+        if (live := self.running) is not None:
+            live.stop(why)
+
+    def stop_all(self, why: End) -> None:
+        for live in reversed(self._queue.copy()):  # so that none begins in between
+            live.stop(why)
+
+    def _ended(self, live: LiveTurn) -> None:
+        self._queue.remove(live)
+        self.ended.emit(live)
+        self.changed.emit()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if not self._queue or not self._model:
+            return
+        live = self._queue[0]
+        if live.waiting and live.ready:
+            chat: Conversation = live.conversation
+            reply = self._bridge.ask(chat.messages(live.turn), live.params)
+            live.begin(reply, self._model)
+            self.began.emit(live)
+            self.changed.emit()

@@ -1,0 +1,238 @@
+"""A file of chats in any state: it opens, nothing of it is destroyed, what can be read is there."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.conversation import Conversation, End
+from app.errors import HistoryError
+from app.history import History, Opened, rescue, schema
+
+CHATS, EXCHANGES = 6, 20
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file with some chats, closed in order."""
+    path = tmp_path_factory.mktemp("kept") / "chats.db"
+    with closing(History(path)) as history:
+        history.open()
+        for n in range(CHATS):
+            chat = Conversation(name=f"Chat {n}", used=float(n))
+            for i in range(EXCHANGES):
+                answer = chat.answer(chat.ask(f"Question {n}/{i}"))
+                answer.text, answer.end = f"Answer {n}/{i}. " + "Words of it. " * 30, End.DONE
+            history.save(chat, chat.turns.values()).result()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "chats.db"
+
+
+def read(path: Path) -> tuple[Opened, list[str]]:
+    """What opening tells, and all texts that are there."""
+    with closing(History(path)) as history:
+        opened = history.open().result()
+        texts = []
+        for summary in opened.chats:
+            chat, _ = history.load(summary.id).result()
+            assert chat is not None
+            texts += [t.text for t in chat.turns.values()]
+        new = Conversation()  # and it works on
+        new.answer(new.ask("New?")).end = End.DONE
+        history.save(new, new.turns.values()).result()
+        assert history.search("New").result()
+    return opened, texts
+
+
+def aside(path: Path, why: str) -> Path:
+    (found,) = path.parent.glob(f"chats.{why}-*.db")
+    return found
+
+
+def told(opened: Opened) -> str:
+    assert isinstance(opened.problem, HistoryError)
+    return opened.problem.message
+
+
+def test_what_is_whole_is_opened_as_it_is(path: Path, kept: bytes) -> None:
+    path.write_bytes(kept)
+    opened, texts = read(path)
+    assert (opened.problem, opened.lasting) == (None, True)
+    assert len(texts) == CHATS * EXCHANGES * 2
+    assert not list(path.parent.glob("chats.*-*"))
+
+
+@pytest.mark.parametrize("size", [0.3, 0.6, 0.9])
+def test_one_that_is_cut_gives_what_is_left(path: Path, kept: bytes, size: float) -> None:
+    damaged = kept[: int(len(kept) * size)]
+    path.write_bytes(damaged)
+    opened, texts = read(path)
+    assert "damaged" in told(opened)
+    assert opened.lasting
+    assert aside(path, "damaged").read_bytes() == damaged
+    assert str(aside(path, "damaged")) in told(opened)
+    if size > 0.8:
+        assert len(texts) > CHATS * EXCHANGES
+        assert "could be read" in told(opened)
+
+
+@pytest.mark.parametrize("fill", [b"\0", b"\xff"])
+def test_a_page_that_is_lost_costs_its_rows(path: Path, kept: bytes, fill: bytes) -> None:
+    with_text = kept.index(b"Answer 3/7.") // 4096 * 4096
+    path.write_bytes(kept[:with_text] + fill * 4096 + kept[with_text + 4096 :])
+    opened, texts = read(path)
+    assert "damaged" in told(opened)
+    assert CHATS * EXCHANGES * 2 - 40 < len(texts) < CHATS * EXCHANGES * 2
+    assert any("5/19" in text for text in texts)
+
+
+@pytest.mark.parametrize("content", [b"\0" * 40_000, b"{}", b"\0SQLite format 3", b"x" * 100])
+def test_one_that_is_no_database_any_more(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    opened, texts = read(path)
+    assert "no database any more" in told(opened)
+    assert not texts
+    assert aside(path, "damaged").read_bytes() == content
+
+
+def test_the_copy_of_the_day_helps_where_nothing_can_be_read(path: Path, kept: bytes) -> None:
+    path.write_bytes(kept)
+    read(path)
+    assert rescue.backup_of(path).exists()
+    path.write_bytes(b"\0" * len(kept))
+    opened, texts = read(path)
+    assert len(texts) == CHATS * EXCHANGES * 2
+    assert f"{CHATS} chats with {CHATS * EXCHANGES * 2} messages" in told(opened)
+
+
+def test_an_empty_file_is_a_new_one(path: Path) -> None:
+    path.touch()
+    opened, _ = read(path)
+    assert opened.problem is None
+
+
+def test_one_of_another_program(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE turns (recipe TEXT)")
+        other.commit()
+    content = path.read_bytes()
+    opened, _ = read(path)
+    assert "another program" in told(opened)
+    assert aside(path, "foreign").read_bytes() == content
+
+
+def test_one_of_a_newer_version(path: Path, kept: bytes) -> None:
+    path.write_bytes(kept)
+    with closing(sqlite3.connect(path)) as newer:
+        newer.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    opened, texts = read(path)
+    assert "newer Slipstream" in told(opened)
+    assert not texts
+    assert aside(path, "newer").exists()
+
+
+class Nobody:
+    """Somebody for whom permissions count: they do not for root."""
+
+    def __enter__(self) -> None:
+        self._root = os.geteuid() == 0
+        if self._root:
+            os.setresuid(65534, 65534, 0)
+
+    def __exit__(self, *_: object) -> None:
+        if self._root:
+            os.setresuid(0, 0, 0)
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Path:
+    """For everybody, as are those above it."""
+    for folder in tmp_path.parents:
+        if os.access(folder, os.W_OK) and folder.name.startswith("pytest-"):
+            folder.chmod(0o755)
+    tmp_path.chmod(0o755)
+    result = tmp_path / "open"
+    result.mkdir()
+    result.chmod(0o777)
+    return result
+
+
+def test_a_file_that_can_only_be_read_goes_on_as_a_copy(open_folder: Path, kept: bytes) -> None:
+    path = open_folder / "chats.db"
+    path.write_bytes(kept)
+    path.chmod(0o444)
+    with Nobody():
+        opened, texts = read(path)
+    assert opened.lasting
+    assert "can only be read" in told(opened)
+    assert len(texts) == CHATS * EXCHANGES * 2
+    assert aside(path, "read-only").read_bytes() == kept
+
+
+def test_in_a_folder_that_can_only_be_read_nothing_lasts(open_folder: Path, kept: bytes) -> None:
+    path = open_folder / "chats.db"
+    path.write_bytes(kept)
+    path.chmod(0o444)
+    open_folder.chmod(0o555)
+    with Nobody():
+        opened, texts = read(path)
+    open_folder.chmod(0o777)
+    assert not opened.lasting
+    assert "until the window is closed" in told(opened)
+    assert len(texts) == CHATS * EXCHANGES * 2
+    assert [p.name for p in open_folder.iterdir()] == ["chats.db"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    opened, _ = read(tmp_path / "file" / "chats.db")
+    assert not opened.lasting
+    assert "until the window is closed" in told(opened)
+
+
+def test_one_that_another_program_has_is_not_touched(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_bytes(kept)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        opened, texts = read(path)
+        other.execute("ROLLBACK")
+    assert not opened.lasting
+    assert len(texts) == CHATS * EXCHANGES * 2
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    seed=st.integers(0, 10**9), holes=st.integers(1, 6), size=st.sampled_from([1, 16, 512, 9000])
+)
+def test_damage_by_chance(tmp_path: Path, kept: bytes, seed: int, holes: int, size: int) -> None:
+    """Anywhere in the file, of any kind: it opens, and works on."""
+    chance = random.Random(seed)
+    content = bytearray(kept)
+    for _ in range(holes):
+        at = chance.randrange(len(content))
+        fill = chance.choice([bytes(size), chance.randbytes(size), b"\xff" * size])
+        content[at : at + size] = fill[: len(content) - at]
+    folder = tmp_path / f"{seed}-{holes}-{size}"
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    file = folder / "chats.db"
+    file.write_bytes(content)
+    opened, _ = read(file)
+    if opened.problem is not None:
+        assert any(p.read_bytes() == bytes(content) for p in folder.glob("chats.*-*.db"))

@@ -1,0 +1,247 @@
+"""Chats outlive the window: what a user finds when it is opened again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from app.conversation import Conversation, End, Role
+from app.engine import Figures, Script
+from app.history import History
+from app.ui.application import CODEC
+from app.ui.look.notice import Notice
+from app.ui.window.chat_list import Entry, State
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+
+Open = Callable[..., MainWindow]
+Ask = Callable[[MainWindow, str], None]
+
+LONG = " ".join(f"word{i}" for i in range(400))
+
+
+@pytest.fixture
+def open_kept(open_window: OpenWindow, tmp_path: Path, wait_until: WaitUntil) -> Open:
+    """Windows over one file of chats."""
+
+    def open_it(engine: BatchEngine | None = None, **options: object) -> MainWindow:
+        history = History(tmp_path / "chats.db", CODEC)
+        window = open_window(engine, history=history, **options)
+        wait_until(lambda: window.controller.book.lasting)
+        return window
+
+    return open_it
+
+
+def rows(window: MainWindow) -> list[str]:
+    return [r if isinstance(r, str) else r.title for r in window.sidebar.list.rows.rows]
+
+
+def entries(window: MainWindow) -> list[Entry]:
+    return [r for r in window.sidebar.list.rows.rows if isinstance(r, Entry)]
+
+
+def shown(window: MainWindow) -> list[str]:
+    return [t.text for t in window.controller.current.path()]
+
+
+def press(window: MainWindow, label: str) -> None:
+    for notice in window.findChildren(Notice):
+        for button in notice.findChildren(object):  # type: ignore[call-overload]
+            if getattr(button, "text", str)() == label and notice.isVisible():
+                button.click()
+                return
+    pytest.fail(f"no notice offers {label}")
+
+
+def test_chats_and_figures_are_there_again(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text="An answer.", reasoning="Hm.")), think=True)
+    ask(window, "Please explain this")
+    window.controller.new_chat()
+    ask(window, "And that?")
+    footer = window.chats.view.answers[0]._facts.text()
+    assert window.chats.view.answers[0]._details.text()
+    window.close()
+    window = open_kept()
+    wait_until(lambda: bool(shown(window)))
+    assert rows(window) == ["Today", "And that?", "Explain this"]
+    assert shown(window) == ["And that?", "An answer."]
+    turn = window.controller.current.path()[-1]
+    assert isinstance(turn.figures, Figures)
+    assert turn.end is End.DONE
+    assert window.chats.view.answers[0]._facts.text() == footer
+    assert window.chats.view.answers[0].turn.reasoning == "Hm."
+    assert window.sidebar.list.entry().title == "And that?"  # type: ignore[union-attr]
+
+
+def test_a_new_chat_that_was_on_view_is_new_again(open_kept: Open, ask: Ask) -> None:
+    window = open_kept()
+    ask(window, "One?")
+    window.controller.new_chat()
+    window.close()
+    window = open_kept()
+    assert rows(window) == ["Today", "One?"]
+    assert shown(window) == []
+
+
+def test_a_question_is_kept_before_it_is_asked(
+    open_kept: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+    known: list[list[str]] = []
+    ask = window.bridge.ask
+
+    def look_first(*args: object) -> object:
+        with closing(sqlite3.connect(tmp_path / "chats.db")) as other:
+            known.append([row[0] for row in other.execute("SELECT text FROM turns")])
+        return ask(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(window.bridge, "ask", look_first)
+    window.controller.ask("Is it there?")
+    wait_until(lambda: bool(known))
+    assert known == [["Is it there?", ""]]
+
+
+def test_what_came_is_kept_when_the_window_closes(open_kept: Open, wait_until: WaitUntil) -> None:
+    window = open_kept(BatchEngine(Script(text=LONG), batch=1))
+    window.controller.ask("Go")
+    window.controller.ask("And then?")
+    wait_until(lambda: len(window.chats.view.answers[0].turn.text) > 60)
+    window.close()
+    came = window.chats.view.answers[0].turn.text
+    window = open_kept()
+    wait_until(lambda: bool(shown(window)))
+    assert shown(window) == ["Go", came, "And then?", ""]
+    first, second = window.chats.view.answers
+    assert first._note.text() == "Interrupted: the window was closed."
+    assert second._note.text() == "Not answered: the window was closed."
+
+
+def test_the_answer_is_kept_while_it_comes(
+    open_kept: Open, tmp_path: Path, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text=" ".join([LONG] * 20)), batch=1))
+
+    def kept() -> str:
+        with closing(sqlite3.connect(tmp_path / "chats.db")) as other:
+            row = other.execute("SELECT text FROM turns WHERE role = 'assistant'").fetchone()
+        return row[0] if row else ""
+
+    window.controller.ask("Go")
+    wait_until(lambda: len(kept()) > 20)
+    assert window.controller.busy
+
+
+def test_the_list_shows_what_comes_and_what_is_new(open_kept: Open, wait_until: WaitUntil) -> None:
+    window = open_kept(BatchEngine(Script(text=LONG), batch=1))
+    window.controller.ask("First")
+    window.controller.new_chat()
+    assert not window.composer.stop.isVisible()
+    window.controller.ask("Second")
+    window.controller.new_chat()
+    states = {"First": State.ANSWERING, "Second": State.WAITING}
+    wait_until(lambda: {e.title: e.state for e in entries(window)} == states)
+    wait_until(lambda: not window.controller.answers.all)
+    assert {e.state for e in entries(window)} == {State.UNSEEN}
+    window.controller.show_chat(entries(window)[0].id)
+    assert entries(window)[0].state is State.NONE
+
+
+def test_rename_pin_delete_and_undo(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+    for text in ("One?", "Two?"):
+        window.controller.new_chat()
+        ask(window, text)
+    chats = window.sidebar.list
+    window.actions_.rename.trigger()
+    field = chats.findChild(QLineEdit)
+    assert field is not None
+    qtbot.keyClicks(field, "Renamed")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    wait_until(lambda: rows(window) == ["Today", "Renamed", "One?"])
+    window.controller.show_chat(entries(window)[1].id)
+    window.actions_.pin.trigger()
+    wait_until(lambda: rows(window) == ["Pinned", "One?", "Today", "Renamed"])
+    window.actions_.delete_chat.trigger()
+    wait_until(lambda: rows(window) == ["Today", "Renamed"])
+    wait_until(lambda: shown(window)[:1] == ["Two?"])
+    press(window, "Undo")
+    wait_until(lambda: rows(window) == ["Pinned", "One?", "Today", "Renamed"])
+    wait_until(lambda: shown(window)[:1] == ["One?"])
+    window.actions_.delete_chat.trigger()
+    window.close()
+    window = open_kept()
+    assert rows(window) == ["Today", "Renamed"]
+
+
+def test_words_are_found_in_other_chats(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text="The tram to Lisbon.")))
+    ask(window, "How do I travel?")
+    window.controller.new_chat()
+    window.actions_.search.trigger()
+    qtbot.keyClicks(window.focusWidget(), "lisb")
+    wait_until(lambda: rows(window) == ["1 chat", "How do I travel?"])
+    assert "Lisbon" in entries(window)[0].excerpt
+    qtbot.keyClick(window.sidebar.search, Qt.Key.Key_Return)
+    wait_until(lambda: shown(window)[:1] == ["How do I travel?"])
+    qtbot.keyClick(window.sidebar.search, Qt.Key.Key_Escape)
+    assert rows(window) == ["Today", "How do I travel?"]
+
+
+def test_a_damaged_file_is_said(
+    open_window: OpenWindow, tmp_path: Path, wait_until: WaitUntil
+) -> None:
+    (tmp_path / "chats.db").write_bytes(b"\0" * 9000)
+    window = open_window(history=History(tmp_path / "chats.db", CODEC))
+    wait_until(lambda: any("no database" in n.message for n in window.findChildren(Notice)))
+    assert window.controller.book.lasting
+
+
+def test_what_cannot_be_kept_is_tried_again(
+    open_kept: Open, ask: Ask, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+    store = window.archive._history._store  # type: ignore[union-attr]
+    assert store is not None
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(store, "put", full)
+    ask(window, "Kept?")
+    assert any("disk is full" in n.message for n in window.findChildren(Notice))
+    monkeypatch.undo()
+    window.close()
+    window = open_kept()
+    wait_until(lambda: bool(shown(window)))
+    assert shown(window)[0] == "Kept?"
+
+
+def test_a_chat_with_lost_rows_opens(open_kept: Open, tmp_path: Path, ask: Ask) -> None:
+    window = open_kept()
+    chat = Conversation()
+    answer = chat.answer(chat.ask("Hello?"))
+    answer.text, answer.end = "Yes", End.DONE
+    window.controller.book.add(chat)
+    window.close()
+    with closing(sqlite3.connect(tmp_path / "chats.db")) as other:
+        other.execute("DELETE FROM turns WHERE role = 'user'")
+        other.commit()
+    window = open_kept()
+    window.controller.show_chat(chat.id)
+    ask(window, "And?")
+    assert [t.role for t in window.controller.current.path()] == [Role.USER, Role.ASSISTANT] * 2
