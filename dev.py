@@ -482,11 +482,16 @@ def main() -> int:
         "weights after the other; --backend gpu, --types q8_0,q4_k_m, --prompts 12, --tokens 200, "
         "--threads 1, --pairs DIR; minutes",
     )
+    add(
+        "divergence",
+        "what each type of weights takes away of the demo's target: bytes, KL divergence from "
+        "BF16, errors; --parts: one step more for one part of a layer at a time; minutes",
+    )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
-    # What follows these five is not ours to read, `dev.py run --help` excepted.
+    # What follows these six is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
-    others = ("run", "test", "bench", "server-tests", "exact")
+    others = ("run", "test", "bench", "server-tests", "exact", "divergence")
     ours = 1 if argv[:1] and argv[0] in others else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
         ours += 1
@@ -527,6 +532,9 @@ def main() -> int:
             case "exact":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
+            case "divergence":
+                setup(extras=False)
+                return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
             case "splits":
                 setup(extras=True)
                 env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}

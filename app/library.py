@@ -23,6 +23,7 @@ from app.errors import ModelFileError, OptionError, OutputError, SlipstreamError
 from app.files import replace_text
 from app.job.journal import FOLDER, Failure, Journal, Step
 from app.jobs import CancelToken, Progress
+from app.model_folder import find_pair, is_gguf, parts
 from app.passport import Passport
 
 _log = logging.getLogger(__name__)
@@ -71,7 +72,8 @@ class Pair:
 
     @property
     def bytes(self) -> int:
-        return sum(file.stat().st_size for file in (self.target, self.draft) if file)
+        files = [*parts(self.target), *(parts(self.draft) if self.draft else ())]
+        return sum(file.stat().st_size for file in files)
 
 
 class Library:
@@ -281,7 +283,7 @@ class Library:
             if model and Path(model).name == model and (here.is_dir() or here.is_symlink()):
                 return here
             folder = Path(model).expanduser()
-            return folder if model and folder.is_dir() else None
+            return folder if model and (folder.is_dir() or is_gguf(folder)) else None
         except (OSError, RuntimeError, ValueError):  # no name for a file, or of no such user
             return None
 
@@ -294,42 +296,17 @@ def _folder_status(folder: Path, model_id: str, title: str) -> ModelStatus:
         untried = passport is not None and not passport.checks
         reason = "It has not been tried yet." if untried else ""
         return ModelStatus(model_id, title, ModelState.READY, reason, folder, pair.bytes, passport)
-    except ModelFileError as error:
+    except SlipstreamError as error:
         return ModelStatus(model_id, title, ModelState.BROKEN, str(error), folder)
     except OSError as error:  # it went away this very moment
         reason = valid_text(f"`{error.filename or folder}` cannot be read: {error.strerror}.")
         return ModelStatus(model_id, title, ModelState.BROKEN, reason, folder)
 
 
-def _pair_in(folder: Path, *, model_id: str, title: str) -> Pair:
-    """The one target and at most one drafter in `folder`, else `ModelFileError`."""
-    try:
-        files = sorted(folder.iterdir())
-    except OSError as error:
-        raise ModelFileError(
-            f"`{folder}` cannot be read: {error.strerror or error}.",
-            remedy=_reach(folder),
-        ) from error
-    targets, drafts = (
-        [file for file in files if file.name.startswith(part) and file.suffix == ".gguf"]
-        for part in ("target", "draft")
-    )
-    if not targets:
-        raise ModelFileError(
-            f"`{folder}` has no `target*.gguf`.",
-            remedy="Name a folder that `slipstream convert` wrote.",
-        )
-    for found in (targets, drafts):
-        if len(found) > 1:
-            candidates = ", ".join(f"`{file.name}`" for file in found)
-            raise ModelFileError(
-                f"`{folder}` has more than one candidate: {candidates}.",
-                remedy="Keep one target and one drafter in a folder.",
-            )
-    for file in (*targets, *drafts):
-        if not file.is_file():
-            raise ModelFileError(f"`{file}` is not a file that can be read.", remedy=_reach(file))
-    return Pair(model_id, title, targets[0], drafts[0] if drafts else None)
+def _pair_in(place: Path, *, model_id: str, title: str) -> Pair:
+    """The one target and at most one drafter in `place`; raises what `find_pair` raises."""
+    found = find_pair(place)
+    return Pair(model_id, title, found.target, found.draft)
 
 
 def _trash(folder: Path) -> None:
@@ -351,10 +328,3 @@ def _title(folder: Path) -> str:
         return valid_text(folder.resolve().name)
     except (OSError, RuntimeError):  # it leads to itself
         return valid_text(folder.name)
-
-
-def _reach(path: Path) -> str:
-    """What to do about a path that leads nowhere."""
-    if not path.is_symlink():
-        return "Check its permissions."
-    return f"It is a link to `{path.readlink()}`: connect that disk, or remove the link."

@@ -80,3 +80,10 @@ def llama_source() -> Path:
         if (tree / "convert_hf_to_gguf.py").is_file():
             return tree
     pytest.fail(f"`{place}` holds no `convert_hf_to_gguf.py`")
+
+
+@pytest.fixture(scope="session")
+def tools() -> Path:
+    """The folder that `dev.py native --tools` makes: in a full run it is there already."""
+    named = os.environ.get("SLIPSTREAM_LLAMA_TOOLS")
+    return Path(named) if named else dev_native("--tools")

@@ -108,7 +108,7 @@ def test_own_folders_are_listed_and_opened(library: Library, root: Path, tmp_pat
     ("names", "told"),
     [
         ((), r"target\*\.gguf"),
-        (("draft.gguf",), r"target\*\.gguf"),
+        (("draft.gguf",), r"draft\.gguf"),
         (("target-a.gguf", "target-b.gguf"), "target-a.*target-b"),
         (("target.gguf", "draft-a.gguf", "draft-b.gguf"), "draft-a.*draft-b"),
     ],

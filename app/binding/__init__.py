@@ -8,6 +8,7 @@ library: the first call does. `inspection` stands apart: only tests look so deep
 from app.binding.devices import devices, preferred_gpu
 from app.binding.library import ABI, library_path
 from app.binding.pair import NativePair
+from app.binding.quantising import Rounding, quantize, row_bytes
 from app.binding.records import (
     MAX_BLOCK,
     Costs,
@@ -18,6 +19,7 @@ from app.binding.records import (
     WidthReason,
 )
 from app.binding.sampling import Sampling, Verify
+from app.binding.vocabulary import NativeVocabulary
 
 __all__ = [
     "ABI",
@@ -27,11 +29,15 @@ __all__ = [
     "Exactness",
     "NativePair",
     "NativeRound",
+    "NativeVocabulary",
     "PairInfo",
+    "Rounding",
     "Sampling",
     "Verify",
     "WidthReason",
     "devices",
     "library_path",
     "preferred_gpu",
+    "quantize",
+    "row_bytes",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, c_float, c_int32
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from app.binding.sampling import Sampling, Verify
 from app.binding.structs import Sampling as RawSampling
+from app.errors import OptionError
 
 _VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1, Verify.GPU_SAMPLE: 2}
 
@@ -34,3 +35,14 @@ def raw_sampling(verify: Verify, sampling: Sampling, seed: int) -> RawSampling:
         min_p=sampling.min_p,
         seed=seed,
     )
+
+
+def tokens_of(text: str, tokenize: Callable[..., int]) -> list[int]:
+    """What `tokenize` gives for (bytes, their count, buffer, its capacity)."""
+    raw = text.encode("utf-8")
+    capacity = len(raw) + 8  # a token has at least a byte
+    buffer = (c_int32 * capacity)()
+    n = tokenize(raw, len(raw), buffer, capacity)
+    if not 0 <= n <= capacity:
+        raise OptionError("The text is too long to tokenise.", remedy="Shorten it.")
+    return list(buffer[:n])

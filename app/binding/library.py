@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-from ctypes import POINTER, c_char_p, c_float, c_int32, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +22,13 @@ from app.binding.structs import (
     LoadOptions,
     PromptOptions,
     PromptResult,
+    Rounding,
     RoundResult,
     Sampling,
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 4
+ABI: Final = 5
 
 
 def library_path() -> Path:
@@ -88,6 +89,22 @@ def _declare(lib: ctypes.CDLL) -> None:
         "slip_special_tokens": (c_int32, [pair, tokens, c_int32]),
         "slip_token_bytes": (c_int32, [pair, c_int32, c_int32, c_char_p, c_int32]),
         "slip_is_end": (c_int32, [pair, c_int32]),
+        "slip_vocab_open": (c_int32, [c_char_p, POINTER(c_void_p), error]),
+        "slip_vocab_free": (None, [c_void_p]),
+        "slip_vocab_tokenize": (c_int32, [c_void_p, c_char_p, c_int32, c_int32, tokens, c_int32]),
+        "slip_vocab_is_end": (c_int32, [c_void_p, c_int32]),
+        "slip_row_bytes": (c_int64, [c_char_p, c_int64]),
+        "slip_quantize": (
+            c_int32,
+            [
+                c_char_p,
+                POINTER(c_float),
+                *(c_int64, c_int64),
+                c_void_p,
+                POINTER(Rounding),
+                error,
+            ],
+        ),
         "slip_prompt": (c_int32, [pair, POINTER(PromptOptions), POINTER(PromptResult), error]),
         "slip_round": (c_int32, [pair, c_int32, c_int32, POINTER(RoundResult), error]),
         "slip_measure_costs": (c_int32, [pair, POINTER(Costs), error]),

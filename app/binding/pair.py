@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.binding.arrays import floats, ints, raw_sampling
+from app.binding.arrays import floats, ints, raw_sampling, tokens_of
 from app.binding.devices import described
 from app.binding.library import library
 from app.binding.records import Costs, Exactness, NativeRound, PairInfo, WidthReason
@@ -29,7 +29,7 @@ from app.binding.structs import (
     RoundResult,
 )
 from app.binding.structs import Exactness as RawExactness
-from app.errors import OptionError, TemplateError
+from app.errors import TemplateError
 
 _REASONS: Final = tuple(WidthReason)
 
@@ -112,13 +112,7 @@ class NativePair:
     def tokenize(self, text: str) -> list[int]:
         """Token ids of text. Control tokens that it spells do not come out; tokens defined
         beside the vocabulary do, see `special_tokens`."""
-        raw = text.encode("utf-8")
-        capacity = len(raw) + 8  # a token has at least a byte
-        buffer = (c_int32 * capacity)()
-        n = self._lib.slip_tokenize(self.handle, raw, len(raw), buffer, capacity)
-        if not 0 <= n <= capacity:
-            raise OptionError("The text is too long to tokenise.", remedy="Shorten it.")
-        return list(buffer[:n])
+        return tokens_of(text, lambda *call: self._lib.slip_tokenize(self.handle, *call))
 
     def special_tokens(self) -> dict[str, int]:
         """Ids of the tokens that stand for more than their text, by that text."""
@@ -237,11 +231,12 @@ class NativePair:
     def _read_info(self) -> PairInfo:
         raw, error = Info(size=ctypes.sizeof(Info)), Error()
         check(self._lib.slip_get_info(self.handle, byref(raw), byref(error)), error)
-        apart = ("name", "quantisation", "device", "draft_device")
+        apart = ("name", "quantisation", "device", "draft_device", "repairs")
         return PairInfo(
             name=raw.name.decode("utf-8", "replace"),
             quantisation=raw.quantisation.decode(),
             device=described(raw.device),
             draft_device=described(raw.draft_device),
+            repairs=raw.repairs.decode("utf-8", "replace"),
             **{f: getattr(raw, f) for f in PairInfo.__dataclass_fields__ if f not in apart},
         )

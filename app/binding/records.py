@@ -54,6 +54,9 @@ class PairInfo:
     block: int
     device: DeviceInfo
     draft_device: DeviceInfo
+    bos: int  # the token that begins a text, where the file names one, or -1
+    eos: int  # the token that ends an answer
+    repairs: str  # what the target lacks and the load put in, in sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from ctypes import (
     Structure,
     c_char,
     c_char_p,
+    c_double,
     c_float,
     c_int32,
     c_int64,
@@ -69,6 +70,9 @@ class Info(Structure):
         ("block", c_int32),
         ("device", Device),
         ("draft_device", Device),
+        ("bos", c_int32),
+        ("eos", c_int32),
+        ("repairs", c_char * 512),
     ]
 
 
@@ -133,4 +137,13 @@ class Costs(Structure):
         ("draft", c_float),
         ("draft_one", c_float),
         ("verify", c_float * (MAX_BLOCK + 1)),
+    ]
+
+
+class Rounding(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("n_infinite", c_int64),
+        ("error", c_double),
+        ("power", c_double),
     ]

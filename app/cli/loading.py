@@ -111,6 +111,8 @@ def load(
         gpu = preferred_gpu(client.devices())
         level = logging.WARNING if gpu and gpu.usable else logging.INFO
         _log.log(level, "It runs on the CPU: %s", done.model.fallback)
+    if done.model.repairs:
+        _log.warning("`%s`: %s", pair.target.name, done.model.repairs)
     try:
         if measure:
             client.measure()

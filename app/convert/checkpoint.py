@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,8 @@ from typing import Final
 from app.convert.json_file import JsonFile
 from app.convert.shard import StoredTensor, read_shard
 from app.errors import CheckpointError, UnsupportedModelError
+
+_log = logging.getLogger(__name__)
 
 _SINGLE: Final = "model.safetensors"
 _INDEX: Final = "model.safetensors.index.json"
@@ -79,7 +82,7 @@ def _refuse_other_files(folder: Path) -> None:
 
 def _locate_tensors(folder: Path) -> dict[str, StoredTensor]:
     index = folder / _INDEX
-    if not index.is_file():
+    if not index.is_file() or _is_stale(index, folder):
         if not (folder / _SINGLE).is_file():
             _refuse_other_files(folder)
             raise CheckpointError(
@@ -87,6 +90,17 @@ def _locate_tensors(folder: Path) -> dict[str, StoredTensor]:
             )
         return read_shard(folder / _SINGLE)
     return _follow_index(JsonFile.read(index), folder)
+
+
+def _is_stale(index: Path, folder: Path) -> bool:
+    """Whether the index is left over from a model in shards beside one in a whole file."""
+    if not (folder / _SINGLE).is_file():
+        return False
+    shards = set(map(str, JsonFile.read(index).section("weight_map").values()))
+    if shards == {_SINGLE} or all((folder / shard).is_file() for shard in shards):
+        return False
+    _log.warning("Ignoring `%s`, which names absent files; `%s` is there.", index, _SINGLE)
+    return True
 
 
 def _follow_index(index: JsonFile, folder: Path) -> dict[str, StoredTensor]:

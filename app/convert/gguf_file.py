@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 import numpy as np
 from gguf import GGUFWriter
 
-from app.convert.encoder import encoded
+from app.convert.encoder import Encoder, Loss
 from app.convert.gguf_table import ALIGNMENT, read_table
 from app.convert.outline import Planned
 from app.convert.part_file import PartFile, output_errors
@@ -43,11 +43,23 @@ class FilePlan:
         return self.data_bytes + padding + 2 * self.tokenizer_bytes + _HEADER_SLACK
 
 
-def fill(part: PartFile, plan: FilePlan, watch: Watch) -> str:
-    """Write and check the whole file; the result is its sha256.
+@dataclass(frozen=True, slots=True)
+class TensorError:
+    """What storing did to one tensor."""
 
-    Raises `OutputError`, `JobCancelled`, and what `encoded` raises.
+    name: str
+    kind: str  # ggml's type
+    error: float  # root mean square of what was lost, over that of the numbers
+
+
+def fill(
+    part: PartFile, plan: FilePlan, encoder: Encoder, watch: Watch
+) -> tuple[str, tuple[TensorError, ...]]:
+    """Write and check the whole file: its sha256, and the loss of each tensor that lost something.
+
+    Raises `OutputError`, `JobCancelled`, and what `Encoder.encoded` raises.
     """
+    errors = []
     watch.check()
     with output_errors(part.final):
         _write_header(part.path, plan)
@@ -57,15 +69,18 @@ def fill(part: PartFile, plan: FilePlan, watch: Watch) -> str:
         _append(stream, digest, bytes(-stream.tell() % ALIGNMENT), part.final)
         for tensor in plan.tensors:
             _log.debug("%s -> %s %s", tensor.source.name, tensor.name, tensor.kind.name)
-            for piece in encoded(tensor):
+            loss = Loss()
+            for piece in encoder.encoded(tensor, loss):
                 _append(stream, digest, piece.data.cast("B"), part.final)
                 watch.step(piece.nbytes, tensor.name)
             _append(stream, digest, bytes(-tensor.bytes % ALIGNMENT), part.final)
+            if loss.error:
+                errors.append(TensorError(tensor.name, tensor.kind.name, loss.relative))
         with output_errors(part.final):
             stream.flush()
             os.fsync(stream.fileno())
     _check(part, plan)
-    return digest.hexdigest()
+    return digest.hexdigest(), tuple(errors)
 
 
 def _write_header(path: Path, plan: FilePlan) -> None:

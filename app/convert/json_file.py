@@ -42,6 +42,11 @@ class JsonFile:
     def read(cls, path: Path) -> JsonFile:
         return cls(path, read_json(path))
 
+    @classmethod
+    def read_if_there(cls, path: Path) -> JsonFile:
+        """Without settings where there is no such file."""
+        return cls(path, read_json(path) if path.is_file() else {})
+
     def over(self, values: Mapping[str, Any]) -> JsonFile:
         """These settings with those of an inner section laid over them."""
         return replace(self, values={**self.values, **values})

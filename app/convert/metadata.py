@@ -11,7 +11,7 @@ from gguf import GGUFWriter
 
 from app.convert.json_file import JsonFile, read_json
 from app.convert.weights import WeightType
-from app.errors import CheckpointError
+from app.errors import CheckpointError, valid_text
 
 _log = logging.getLogger(__name__)
 
@@ -24,9 +24,7 @@ _SAMPLING: Final = {  # fields of gguf.Metadata, and their keys in generation_co
 }
 
 
-def describe_model(
-    header: GGUFWriter, folder: Path, config: JsonFile, parameters: int, weight_type: WeightType
-) -> None:
+def describe_model(header: GGUFWriter, folder: Path, config: JsonFile, parameters: int) -> None:
     """Write all that the folder tells: model card, settings, and failing these its own name.
 
     `parameters` is the count of numbers in the weights. What names parts of a model's
@@ -37,12 +35,16 @@ def describe_model(
     )
     for field, value in _sampling(folder).items():
         setattr(metadata, field, value)
-    metadata.name = metadata.name or folder.name or "model"
+    metadata.name = valid_text(metadata.name or folder.name or "model")
     metadata.size_label = metadata.size_label or gguf.size_label(parameters, parameters, 0, 0)
     header.add_type(gguf.GGUFType.MODEL)
     metadata.set_gguf_meta_model(header)
-    header.add_file_type(weight_type.file_type)
+
+
+def describe_storage(header: GGUFWriter, weight_type: WeightType) -> None:
+    """The last two keys, in the order in which `llama-quantize` leaves them."""
     header.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    header.add_file_type(weight_type.file_type)
 
 
 def _card(folder: Path) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Final
 
 from gguf.constants import GGMLQuantizationType
 
+from app.convert.mix import Recipe, choose_kinds, order
 from app.convert.shard import DTYPES, StoredTensor
-from app.convert.weights import Array, Shape, WeightType, bytes_of, storage_of
+from app.convert.weights import Array, Shape, WeightType, bytes_of
 from app.errors import CheckpointError, UnsupportedModelError
 
 Step = Callable[[Array], Array]
@@ -55,9 +56,10 @@ def plan_tensors(
     expected: Iterable[Expected],
     found: Mapping[str, StoredTensor],
     weight_type: WeightType,
+    recipe: Recipe,
     folder: Path,
 ) -> list[Planned]:
-    """One entry for each of `found`, in that order.
+    """One entry for each of `found`, in llama.cpp's order of layers.
 
     Raises `CheckpointError` if a tensor is missing, misshapen or unknown, and
     `UnsupportedModelError` if its numbers are of a kind that is not read.
@@ -70,10 +72,18 @@ def plan_tensors(
     unknown = [name for name in found if name not in outline]
     if unknown:
         raise _mismatch(folder, "has, unexpectedly,", unknown)
-    return [_plan(outline[name], tensor, weight_type) for name, tensor in found.items()]
+    for name, tensor in found.items():
+        _check(outline[name], tensor)
+    pairs = sorted(((outline[n], t) for n, t in found.items()), key=lambda p: order(p[0].name))
+    shapes = [(item.name, item.stored_shape or item.shape) for item, _ in pairs]
+    kinds = choose_kinds(shapes, weight_type, recipe)
+    return [
+        Planned(tensor, name, shape, kind, item.arrange, item.compute)
+        for (item, tensor), (name, shape), kind in zip(pairs, shapes, kinds, strict=True)
+    ]
 
 
-def _plan(item: Expected, tensor: StoredTensor, weight_type: WeightType) -> Planned:
+def _check(item: Expected, tensor: StoredTensor) -> None:
     if tensor.shape != item.shape and sorted(tensor.shape) == sorted(item.shape):
         raise UnsupportedModelError(
             f"The tensor `{tensor.name}` in `{tensor.file}` has the shape {list(tensor.shape)}, "
@@ -91,9 +101,6 @@ def _plan(item: Expected, tensor: StoredTensor, weight_type: WeightType) -> Plan
             f"The tensor `{tensor.name}` in `{tensor.file}` is of the type `{tensor.dtype}`.",
             remedy=f"Choose a model stored as {', '.join(DTYPES)}.",
         )
-    shape = item.stored_shape or item.shape
-    kind = storage_of(item.name, shape, weight_type)
-    return Planned(tensor, item.name, shape, kind, item.arrange, item.compute)
 
 
 def _mismatch(folder: Path, verb: str, names: list[str], remedy: str = "") -> CheckpointError:

@@ -13,6 +13,8 @@ from typing import Final
 
 from gguf import GGUFWriter
 
+from app.errors import valid_text
+
 FORMAT: Final = 1  # of these keys
 
 
@@ -26,11 +28,13 @@ class Passport:
     target_layers: int
     target_hidden: int
     target_vocab: int
+    recipe: str  # how a quantised file shares its bytes among the tensors
 
     def describe(self, header: GGUFWriter) -> None:
         header.add_uint32("slipstream.format", FORMAT)
         header.add_string("slipstream.role", self.role)
-        header.add_string("slipstream.source.name", self.source)
+        header.add_string("slipstream.recipe", self.recipe)
+        header.add_string("slipstream.source.name", valid_text(self.source))
         header.add_string("slipstream.source.config_sha256", self.config_sha256)
         header.add_string("slipstream.pair.target_config_sha256", self.target_config_sha256)
         header.add_string("slipstream.pair.tokenizer_sha256", self.tokenizer_sha256)

@@ -1,22 +1,34 @@
-"""Which pre-tokenizer a `tokenizer.json` uses: known by what it does, not by its name.
+"""Which pre-tokenizer a `tokenizer.json` uses: known by what it does, not by its name or text.
 
 llama.cpp has the rules of known pre-tokenizers built in and picks one by name. A wrong name
-does not fail, it only splits some texts into other tokens, so what is not exactly known is
-refused. (llama.cpp's own converter knows it by a hash over token ids, and transformers
-replaces the rules of the file by its own on loading, so that a changed file goes unnoticed.)
+does not fail, it only splits some texts into other tokens, so what is not surely known is
+refused. A tokenizer saved anew by another version of transformers writes its regex otherwise
+and does the same, or writes nearly the same and does not: so the one in the file is run beside
+the known ones on texts made to tell them apart.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
+from tokenizers import Tokenizer
+
+from app.convert.nasty import texts
 from app.errors import UnsupportedModelError
 
 QWEN35: Final = "qwen35"
-QWEN35_REGEX: Final = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
-    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+KNOWN: Final = {  # llama.cpp's name: the regex that it stands for
+    QWEN35: (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+        r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    # of Qwen2 and Qwen3, which part words at combining marks
+    "qwen2": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+}
 
 
 def recognise(tokenizer: dict[str, Any], place: str) -> str:
@@ -24,15 +36,16 @@ def recognise(tokenizer: dict[str, Any], place: str) -> str:
     reason = (
         _model_objection(tokenizer.get("model"))
         or _normalizer_objection(tokenizer.get("normalizer"))
-        or _splitter_objection(tokenizer.get("pre_tokenizer"))
         or _post_processor_objection(tokenizer.get("post_processor"))
     )
-    if reason:
+    name = None if reason else _same_splitter(tokenizer.get("pre_tokenizer"))
+    if name is None:
+        reason = reason or "it splits text in another way"
         raise UnsupportedModelError(
             f"The tokenizer in `{place}` is not that of Qwen3.5: {reason}.",
             remedy="Use the original `tokenizer.json`; another tokenizer would give other tokens.",
         )
-    return QWEN35
+    return name
 
 
 def _model_objection(model: Any) -> str | None:
@@ -52,20 +65,33 @@ def _normalizer_objection(normalizer: Any) -> str | None:
     return f"it changes text before splitting ({_kind(normalizer)})"
 
 
-def _splitter_objection(splitter: Any) -> str | None:
-    steps = splitter.get("pretokenizers") if _kind(splitter) == "Sequence" else [splitter]
-    if not isinstance(steps, list) or [_kind(step) for step in steps] != ["Split", "ByteLevel"]:
-        return "it does not split by one regex and then into bytes"
-    split, byte_level = steps
-    pattern = split.get("pattern")
-    regex = pattern.get("Regex") if isinstance(pattern, dict) else None
-    if regex != QWEN35_REGEX:
-        return f"it splits by the regex `{regex}`"
-    if split.get("behavior") != "Isolated" or split.get("invert"):
-        return "it drops or joins what its regex finds"
-    if byte_level.get("add_prefix_space") or byte_level.get("use_regex", True):
-        return "it adds a space or splits again by a second regex"
-    return None
+def _same_splitter(splitter: Any) -> str | None:
+    """The known pre-tokenizer that splits all texts as `splitter` does."""
+    samples = texts()
+    found = _splits(splitter, samples)
+    return next(
+        (name for name, regex in KNOWN.items() if found == _splits(_written(regex), samples)), None
+    )
+
+
+def _written(regex: str) -> dict[str, Any]:
+    """A pre-tokenizer as `tokenizer.json` has it: split by `regex`, then bytes."""
+    split = {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
+    return {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
+
+
+def _splits(splitter: Any, samples: list[str]) -> list[list[str]] | None:
+    """The pieces of each text; None if it is no pre-tokenizer at all."""
+    model = {"type": "BPE", "vocab": {}, "merges": []}
+    whole = {"version": "1.0", "added_tokens": [], "model": model, "pre_tokenizer": splitter}
+    try:
+        made = Tokenizer.from_str(json.dumps(whole)).pre_tokenizer
+    except Exception:  # of the library, which has no class of its own for it
+        return None
+    if made is None:
+        return None
+    return [[piece for piece, _ in made.pre_tokenize_str(text)] for text in samples]
 
 
 def _post_processor_objection(processor: Any) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from app.convert.weights import Array, Shape
 from app.errors import CheckpointError
 
 _log = logging.getLogger(__name__)
+
+_EMBEDDING: Final = "model.embed_tokens.weight"
+_HEAD: Final = "lm_head.weight"
 
 
 def one_more(weight: Array) -> Array:
@@ -41,10 +45,10 @@ def drop_ones(tensor: Array) -> Array:
 def expected_tensors(model: Qwen35) -> Iterator[Expected]:
     """Every tensor that a text part of these settings consists of."""
     table = (model.vocab, model.hidden)
-    yield Expected("model.embed_tokens.weight", "token_embd.weight", table)
+    yield Expected(_EMBEDDING, "token_embd.weight", table)
     yield Expected("model.norm.weight", "output_norm.weight", (model.hidden,), compute=one_more)
     yield Expected(
-        "lm_head.weight",
+        _HEAD,
         "output.weight",
         table,
         optional=model.tied,
@@ -123,11 +127,12 @@ class _Block:
         return self.raw(f"{source}.weight", f"{name}.weight", (width,), compute=one_more)
 
 
-def text_part(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
+def text_part(checkpoint: Checkpoint, *, tied: bool) -> dict[str, StoredTensor]:
     """The tensors under the names of a text-only checkpoint.
 
-    The vision tower and multi-token prediction are left out; both may be absent.
-    Raises `CheckpointError` if two tensors come to the same name.
+    The vision tower and multi-token prediction are left out; both may be absent. So is an
+    output head that is `tied` to the embeddings and equals them, which some tools store all
+    the same. Raises `CheckpointError` if two tensors come to the same name.
     """
     text: dict[str, StoredTensor] = {}
     vision = mtp = 0
@@ -141,7 +146,7 @@ def text_part(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
             raise CheckpointError(
                 f"`{checkpoint.folder}` holds the tensor `{plain}` twice: "
                 f"as `{text[plain].name}` and as `{name}`.",
-                remedy="Download the model again.",
+                remedy="Choose the original model: this one was put together wrongly.",
             )
         else:
             text[plain] = tensor
@@ -149,4 +154,16 @@ def text_part(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
         _log.info("Skipping %d vision tensors of `%s`.", vision, checkpoint.folder)
     if mtp:
         _log.info("Skipping %d multi-token-prediction tensors of `%s`.", mtp, checkpoint.folder)
+    if tied and _HEAD in text and _EMBEDDING in text:
+        if text[_HEAD].same_numbers(text[_EMBEDDING]):
+            _log.info("Skipping `%s` of `%s`: it is `%s`.", _HEAD, checkpoint.folder, _EMBEDDING)
+            del text[_HEAD]
+        else:
+            # transformers 5 does not tie them either.
+            _log.warning(
+                "`%s` of `%s` is not `%s`, though `tie_word_embeddings` says so: it is kept.",
+                _HEAD,
+                checkpoint.folder,
+                _EMBEDDING,
+            )
     return text

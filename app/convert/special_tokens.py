@@ -22,6 +22,7 @@ _ROLES: Final = {
     "mask": "mask_token_id",
 }
 _DEFAULT: Final = "<|endoftext|>"  # takes these roles in Qwen3.5 unless told otherwise
+_END_OF_TURN: Final = "<|im_end|>"
 _DEFAULT_ROLES: Final = ("eos_token", "pad_token", "unk_token")
 
 
@@ -37,10 +38,12 @@ class SpecialTokens:
         data: dict[str, Any],
         settings: JsonFile,
         config: JsonFile,
+        generation: Path,
         vocab: dict[str, int],
         path: Path,
     ) -> SpecialTokens:
-        """From `tokenizer.json` (`data` at `path`), `tokenizer_config.json`, `config.json`."""
+        """From `tokenizer.json` (`data` at `path`), `tokenizer_config.json`, `config.json`,
+        and, if these name no end, `generation_config.json` (the path `generation`)."""
         entries = _added_tokens(data, settings, vocab, path)
         ids = vocab | {entry["content"]: token for token, entry in entries.items()}
         for text in _named(settings):
@@ -52,7 +55,10 @@ class SpecialTokens:
                     remedy="Download the model again.",
                 )
         added = {token: _text_and_type(entry) for token, entry in entries.items()}
-        return cls(added, _roles(data, settings, config, ids), _additions(data, settings))
+        roles = _roles(data, settings, config, ids)
+        if "eos" not in roles:
+            roles["eos"] = _end(config, JsonFile.read_if_there(generation), ids, path)
+        return cls(added, roles, _additions(data, settings))
 
     def describe(self, header: GGUFWriter, *, mask_token: int | None) -> None:
         roles = self.roles if mask_token is None else {**self.roles, "mask": mask_token}
@@ -129,6 +135,26 @@ def _roles(
             raise config.wrong(f"{role}_token_id", "a token id")
         roles[role] = token
     return roles
+
+
+def _end(config: JsonFile, generation: JsonFile, ids: dict[str, int], path: Path) -> int:
+    """The token that ends an answer, where neither settings name one: llama.cpp would take 11.
+
+    A list of them, as for generation, has Qwen's end of a turn or else counts by its first.
+    """
+    turn = ids.get(_END_OF_TURN)
+    for source in (config.values, config.section("text_config"), generation.values):
+        value = source.get("eos_token_id")
+        listed = value if isinstance(value, list) else [value]
+        named = [token for token in listed if type(token) is int and token in ids.values()]
+        if named:
+            return turn if turn in named else named[0]
+    if turn is None:
+        raise CheckpointError(
+            f"Neither `{config.path}` nor `{path}` tells which token ends an answer.",
+            remedy='Add `"eos_token"` to `tokenizer_config.json`, as the model\'s maker means it.',
+        )
+    return turn
 
 
 def _additions(data: dict[str, Any], settings: JsonFile) -> dict[str, bool]:

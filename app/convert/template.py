@@ -9,25 +9,30 @@ from app.errors import CheckpointError
 
 
 def chat_template(folder: Path, settings: JsonFile) -> str | list[dict[str, str]] | None:
-    """The template in `tokenizer_config.json` (`settings`), else `chat_template.jinja`.
+    """The template that transformers takes, of those that the folder has.
 
-    A list holds several, each with `name` and `template`. The order is that of llama.cpp's
-    converter, which however drops the second file where the first does not exist.
+    First `chat_template.jinja`, then `chat_template.json` (of processors), then the one in
+    `tokenizer_config.json` (`settings`), where tools of before left it behind. A list holds
+    several, each with `name` and `template`.
     """
-    value = settings.values.get("chat_template")
-    if value is None:
-        path = folder / "chat_template.jinja"
+    path = folder / "chat_template.jinja"
+    if path.is_file():
         try:
-            return path.read_text("utf-8") if path.is_file() else None
+            return path.read_text("utf-8")
         except (OSError, ValueError) as error:
             raise CheckpointError(
-                f"`{path}` cannot be read: {error}.", remedy="Download the model again."
+                f"`{path}` cannot be read: {error}.",
+                remedy="Download this file again; a template is text in UTF-8.",
             ) from error
-    if isinstance(value, list) and all(_is_named(item) for item in value):
-        return [{key: item[key] for key in ("name", "template")} for item in value]
-    if not isinstance(value, str):
-        raise settings.wrong("chat_template", "a text or a list of named texts")
-    return value
+    for source in (JsonFile.read_if_there(folder / "chat_template.json"), settings):
+        value = source.values.get("chat_template")
+        if isinstance(value, list) and value and all(_is_named(item) for item in value):
+            return [{key: item[key] for key in ("name", "template")} for item in value]
+        if isinstance(value, str):
+            return value
+        if value is not None:
+            raise source.wrong("chat_template", "a text or a list of named texts")
+    return None
 
 
 def _is_named(item: object) -> bool:

@@ -40,12 +40,10 @@ class Tokenizer:
         path = folder / FILE
         data = read_json(path)
         pre = recognise(data, str(path))
-        settings_path = folder / "tokenizer_config.json"
-        settings = JsonFile(
-            settings_path, read_json(settings_path) if settings_path.is_file() else {}
-        )
+        settings = JsonFile.read_if_there(folder / "tokenizer_config.json")
+        generation = folder / "generation_config.json"
         vocab = _vocabulary(data, path)
-        special = SpecialTokens.read(data, settings, config, vocab, path)
+        special = SpecialTokens.read(data, settings, config, generation, vocab, path)
         highest = max([*vocab.values(), *special.added, *special.roles.values()])
         if highest >= rows:
             raise CheckpointError(

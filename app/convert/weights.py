@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType, LlamaFileType
-from gguf.quants import quantize
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -22,10 +21,18 @@ class WeightType(StrEnum):
     F16 = "f16"
     BF16 = "bf16"
     Q8_0 = "q8_0"
+    Q6_K = "q6_k"
+    Q5_K_M = "q5_k_m"
+    Q4_K_M = "q4_k_m"
 
     @property
     def file_type(self) -> LlamaFileType:
         return _FILE_TYPES[self]
+
+    @property
+    def quantised(self) -> bool:
+        """Whether numbers share a scale: then the native quantiser makes them."""
+        return self not in (WeightType.F32, WeightType.F16, WeightType.BF16)
 
 
 _FILE_TYPES = {
@@ -33,20 +40,10 @@ _FILE_TYPES = {
     WeightType.F16: LlamaFileType.MOSTLY_F16,
     WeightType.BF16: LlamaFileType.MOSTLY_BF16,
     WeightType.Q8_0: LlamaFileType.MOSTLY_Q8_0,
+    WeightType.Q6_K: LlamaFileType.MOSTLY_Q6_K,
+    WeightType.Q5_K_M: LlamaFileType.MOSTLY_Q5_K_M,
+    WeightType.Q4_K_M: LlamaFileType.MOSTLY_Q4_K_M,
 }
-
-
-def storage_of(name: str, shape: Shape, wanted: WeightType) -> GGMLQuantizationType:
-    """The type in which the tensor `name` is stored when weights shall be `wanted`.
-
-    The runtime's kernels take norms, vectors and convolutions only as F32. A row that is
-    not a whole number of Q8_0 blocks is stored as F16, as llama.cpp does it.
-    """
-    if len(shape) <= 1 or name.endswith(("_norm.weight", ".ssm_conv1d.weight")):
-        return GGMLQuantizationType.F32
-    kind = GGMLQuantizationType[wanted.name]
-    block, _ = GGML_QUANT_SIZES[kind]
-    return GGMLQuantizationType.F16 if shape[-1] % block else kind
 
 
 def bytes_of(shape: Shape, kind: GGMLQuantizationType) -> int:
@@ -55,16 +52,10 @@ def bytes_of(shape: Shape, kind: GGMLQuantizationType) -> int:
 
 
 def widen(stored: Array, dtype: str) -> Array:
-    """Numbers of `stored`, which for `dtype` BF16 is uint16 with the bits of bfloat16."""
-    if dtype != "BF16":
-        return stored
-    return (stored.astype(np.uint32) << 16).view(np.float32)
+    """`stored` as float32; for `dtype` BF16 it is uint16 with the bits of bfloat16.
 
-
-def encode(values: Array, kind: GGMLQuantizationType) -> Array:
-    """`values` (whole rows of float16 or float32) in the bytes of `kind`.
-
-    Raises `FloatingPointError` where a finite value would become infinite.
+    The model itself computes its norms in float32, so whatever is computed here is too.
     """
-    with np.errstate(over="raise"):
-        return np.ascontiguousarray(quantize(values, kind))
+    if dtype == "BF16":
+        return (stored.astype(np.uint32) << 16).view(np.float32)
+    return stored.astype(np.float32, copy=False)

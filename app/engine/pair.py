@@ -43,7 +43,12 @@ class LoadedPair:
             self.model = replace(model, exact=_known_exact(self._key))
             self._specials = self.native.special_tokens()
             self._prompts = PromptWriter(
-                ChatTemplate(self.native.chat_template(), params.target.name),
+                ChatTemplate(
+                    self.native.chat_template(),
+                    params.target.name,
+                    bos=self._text_of(self.native.info.bos),
+                    eos=self._text_of(self.native.info.eos),
+                ),
                 self._specials,
                 self.native.tokenize,
             )
@@ -151,6 +156,11 @@ class LoadedPair:
         self.model = replace(self.model, exact=found.exact)
         return found.exact
 
+    def _text_of(self, token: int) -> str:
+        if token < 0:
+            return ""
+        return self.native.token_bytes(token, special=True).decode("utf-8", "replace")
+
     def _check_cancelled(self) -> None:
         if self.native.cancelled:
             raise JobCancelled
@@ -227,4 +237,5 @@ def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedM
         block=info.block,
         draft_device=info.draft_device if info.draft_device.name != info.device.name else None,
         fallback=fallback,
+        repairs=info.repairs,
     )

@@ -1,7 +1,8 @@
 """Chat templates: a conversation in, the prompt's text out.
 
 Templates come with models and are foreign code, so they run in jinja2's immutable
-sandbox, with the few globals that Hugging Face templates expect.
+sandbox, with what transformers gives them: a few globals, the texts of the model's own
+tokens, the mark of training `{% generation %}`, and `tojson` as JSON and not as HTML.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
-from jinja2 import Template, TemplateError
-from jinja2.ext import loopcontrols
+from jinja2 import Template, TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from app.conversation import ChatMessage, Role
@@ -21,13 +23,19 @@ from app.errors import TemplateError as BadTemplateError
 THINK_OPEN = "<think>"
 THINK_CLOSE = "</think>"
 
+_PROBE: Final = "slipstream"
+
 
 class ChatTemplate:
-    """A compiled template. Raises `app.errors.TemplateError`, naming `owner`."""
+    """A compiled template. Raises `app.errors.TemplateError`, naming `owner`.
 
-    def __init__(self, source: str | None, owner: str) -> None:
+    `bos` and `eos` are the texts of the tokens that begin a text and end an answer.
+    """
+
+    def __init__(self, source: str | None, owner: str, *, bos: str = "", eos: str = "") -> None:
         self._owner = owner
         self._openings: dict[bool, str] = {}  # of an answer, by whether it thinks
+        self._tokens = {"bos_token": bos, "eos_token": eos}
         if not source:
             raise BadTemplateError(
                 f"`{owner}` has no chat template.",
@@ -40,6 +48,7 @@ class ChatTemplate:
                 f"The chat template of `{owner}` is broken: {error}.",
                 remedy="Convert the model again from an intact checkpoint.",
             ) from error
+        self._in_parts = self._reads_parts()
 
     def without_opening(self, rendered: str, *, think: bool) -> str:
         """A prompt up to where its last message ends: what the next turn's begins with.
@@ -60,17 +69,44 @@ class ChatTemplate:
 
     def _render(self, chat: Sequence[ChatMessage], *, think: bool, answer: bool) -> str:
         try:
-            return self._template.render(
-                messages=list(_as_dicts(_systems_first(chat))),
-                add_generation_prompt=answer,
-                enable_thinking=think,
-                tools=None,
-            )
+            return self._written(chat, think, answer, self._in_parts)
         except Exception as error:  # a template can fail in any way that Python can
             raise BadTemplateError(
                 f"The chat template of `{self._owner}` refuses this conversation: {error}.",
                 remedy="Change the conversation, or start a new chat.",
             ) from error
+
+    def _written(
+        self, chat: Sequence[ChatMessage], think: bool, answer: bool, in_parts: bool
+    ) -> str:
+        return self._template.render(
+            messages=list(_as_dicts(_systems_first(chat), in_parts)),
+            add_generation_prompt=answer,
+            enable_thinking=think,
+            tools=None,
+            **self._tokens,
+        )
+
+    def _reads_parts(self) -> bool:
+        """Whether a message shows only as a list of parts, as in chats with pictures.
+
+        Raises `TemplateError` if it shows in neither form: the question would vanish.
+        """
+        failed = False
+        for in_parts in (False, True):
+            try:
+                shown = self._written([ChatMessage(Role.USER, _PROBE)], False, True, in_parts)
+            except Exception:  # it may want more than this one message
+                failed = True
+                continue
+            if _PROBE in shown:
+                return in_parts
+        if failed:
+            return False
+        raise BadTemplateError(
+            f"The chat template of `{self._owner}` leaves out what is asked.",
+            remedy="Convert the model again with the template of the original.",
+        )
 
 
 def begins_thinking(prompt: str) -> bool:
@@ -85,9 +121,12 @@ def _systems_first(chat: Sequence[ChatMessage]) -> list[ChatMessage]:
     return [ChatMessage(Role.SYSTEM, "\n\n".join(systems)), *rest] if systems else rest
 
 
-def _as_dicts(chat: Iterable[ChatMessage]) -> Iterable[dict[str, str]]:
+def _as_dicts(chat: Iterable[ChatMessage], in_parts: bool) -> Iterable[dict[str, Any]]:
     for message in chat:
-        fields = {"role": message.role.value, "content": message.content}
+        content: Any = message.content
+        if in_parts:
+            content = [{"type": "text", "text": message.content}]
+        fields = {"role": message.role.value, "content": content}
         if message.reasoning:
             fields["reasoning_content"] = message.reasoning
         yield fields
@@ -95,7 +134,7 @@ def _as_dicts(chat: Iterable[ChatMessage]) -> Iterable[dict[str, str]]:
 
 def _compile(source: str) -> Template:
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse
@@ -103,9 +142,31 @@ def _compile(source: str) -> Template:
     return environment.from_string(source)
 
 
-def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None) -> str:
+class _Generation(Extension):
+    """``{% generation %}`` marks what a model shall learn to write; here it is what it holds."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2 has it so
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
     # jinja2's own filter escapes <, > and & for HTML, which a prompt must not.
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
+    return json.dumps(
+        value,
+        ensure_ascii=ensure_ascii,
+        indent=indent,
+        separators=separators,
+        sort_keys=sort_keys,
+    )
 
 
 def _refuse(message: str) -> NoReturn:

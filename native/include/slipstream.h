@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 4
+#define SLIP_ABI 5
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -106,7 +106,7 @@ typedef int32_t (*slip_progress)(float fraction, void * user);
 
 typedef struct slip_load_options {
     uint32_t      size;
-    const char *  target;     /* path of a qwen35 GGUF */
+    const char *  target;     /* path of a qwen35 GGUF; of one in parts, the first */
     const char *  draft;      /* path of its dflash GGUF; NULL for plain decoding only */
     const char *  device;     /* slip_device.name; NULL for the CPU */
     const char *  draft_device; /* of the drafter; NULL for the same. On another one, features and
@@ -136,6 +136,9 @@ typedef struct slip_info {
     int32_t  block;             /* trained block size of the drafter; 0 without one */
     slip_device device;         /* the target's */
     slip_device draft_device;   /* the drafter's; as `device` without one */
+    int32_t  bos;               /* the token that begins a text, where the file names one, or -1 */
+    int32_t  eos;               /* the token that ends an answer */
+    char     repairs[512];      /* what the files lack and the load put in, in sentences; empty if nothing */
 } slip_info;
 
 /* Loads a pair. On success *pair is owned by the caller, who gives it to slip_free. */
@@ -165,6 +168,19 @@ SLIP_API int32_t slip_token_bytes(const slip_pair * pair, int32_t token, int32_t
 
 /* 1 if the token ends an answer. */
 SLIP_API int32_t slip_is_end(const slip_pair * pair, int32_t token);
+
+/* The vocabulary of a file alone, without its weights. */
+typedef struct slip_vocab slip_vocab;
+
+/* On success *vocab is owned by the caller, who gives it to slip_vocab_free. Any thread may use it. */
+SLIP_API slip_status slip_vocab_open(const char * path, slip_vocab ** vocab, slip_error * error);
+SLIP_API void        slip_vocab_free(slip_vocab * vocab); /* NULL is allowed */
+
+/* As slip_tokenize; with `special` not 0, special tokens that the text spells come out as such. */
+SLIP_API int32_t slip_vocab_tokenize(const slip_vocab * vocab, const char * text, int32_t length, int32_t special, int32_t * tokens, int32_t capacity);
+
+/* 1 if the token ends an answer. */
+SLIP_API int32_t slip_vocab_is_end(const slip_vocab * vocab, int32_t token);
 
 /* --- decoding ---------------------------------------------------------------- */
 
@@ -283,6 +299,25 @@ SLIP_API void slip_reset(slip_pair * pair);
 /* While set to 1, slip_prompt, slip_round and slip_probe_exact return SLIP_CANCELLED as soon
  * as they can: between micro-batches and passes, between draft and verify, on the CPU also inside them. */
 SLIP_API void slip_cancel(slip_pair * pair, int32_t cancelled);
+
+/* --- quantising ------------------------------------------------------------------ */
+
+/* What storing numbers in a type did to them. */
+typedef struct slip_rounding {
+    uint32_t size;
+    int64_t  n_infinite; /* numbers that are not finite once stored */
+    double   error;      /* sum of the squares of what was lost */
+    double   power;      /* sum of the squares of the numbers */
+} slip_rounding;
+
+/* Bytes of a row of `n_per_row` numbers stored as ggml's `type`, by its name there ("q4_K"), or -1
+ * if there is no such type or a row is no whole number of its blocks. */
+SLIP_API int64_t slip_row_bytes(const char * type, int64_t n_per_row);
+
+/* Stores `n_rows` rows of `values` as `type` in `out`, which has room for n_rows * slip_row_bytes:
+ * the very bytes of llama.cpp's quantiser without an importance matrix. Any number of threads may
+ * do so at the same time. SLIP_ERROR_OPTION for a type that cannot be made this way. */
+SLIP_API slip_status slip_quantize(const char * type, const float * values, int64_t n_rows, int64_t n_per_row, void * out, slip_rounding * rounding, slip_error * error);
 
 /* --- inspection -------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include "failure.h"
 #include "log.h"
 #include "pair.h"
+#include "quantize.h"
+#include "vocabulary.h"
 
 #include "llama.h"
 
@@ -68,6 +70,16 @@ void start_backends() {
     });
 }
 
+int32_t tokenized(const llama_vocab * vocab, const char * text, int32_t length, bool special, int32_t * tokens, int32_t capacity) {
+    int32_t n = INT32_MIN;
+    guarded(nullptr, [&] { n = llama_tokenize(vocab, text, length, tokens, capacity, /*add_special*/ false, special); });
+    return n != INT32_MIN && n < 0 ? -n : n;
+}
+
+bool ends(const llama_vocab * vocab, int32_t token) {
+    return token >= 0 && token < llama_vocab_n_tokens(vocab) && llama_vocab_is_eog(vocab, token);
+}
+
 } // namespace
 
 int32_t slip_abi(void) {
@@ -124,11 +136,7 @@ const char * slip_chat_template(const slip_pair * pair) {
 }
 
 int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity) {
-    int32_t n = INT32_MIN;
-    guarded(nullptr, [&] {
-        n = llama_tokenize(pair->vocab(), text, length, tokens, capacity, /*add_special*/ false, /*parse_special*/ false);
-    });
-    return n != INT32_MIN && n < 0 ? -n : n;
+    return tokenized(pair->vocab(), text, length, /*special*/ false, tokens, capacity);
 }
 
 int32_t slip_special_tokens(const slip_pair * pair, int32_t * tokens, int32_t capacity) {
@@ -155,8 +163,27 @@ int32_t slip_token_bytes(const slip_pair * pair, int32_t token, int32_t special,
 }
 
 int32_t slip_is_end(const slip_pair * pair, int32_t token) {
-    const bool known = token >= 0 && token < llama_vocab_n_tokens(pair->vocab());
-    return known && llama_vocab_is_eog(pair->vocab(), token);
+    return ends(pair->vocab(), token);
+}
+
+slip_status slip_vocab_open(const char * path, slip_vocab ** vocab, slip_error * error) {
+    *vocab = nullptr;
+    return guarded(error, [&] {
+        start_backends();
+        *vocab = new slip_vocab(path);
+    });
+}
+
+void slip_vocab_free(slip_vocab * vocab) {
+    guarded(nullptr, [&] { delete vocab; });
+}
+
+int32_t slip_vocab_tokenize(const slip_vocab * vocab, const char * text, int32_t length, int32_t special, int32_t * tokens, int32_t capacity) {
+    return tokenized(vocab->vocab(), text, length, special != 0, tokens, capacity);
+}
+
+int32_t slip_vocab_is_end(const slip_vocab * vocab, int32_t token) {
+    return ends(vocab->vocab(), token);
 }
 
 slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, slip_prompt_result * result, slip_error * error) {
@@ -234,5 +261,19 @@ slip_status slip_choose(const char * device, const slip_sampling * sampling, con
         check_size(*sampling, "sampling");
         start_backends();
         slip_choose_rows(slip_device_find(device), *sampling, logits, n_vocab, n_rows, first_position, tokens);
+    });
+}
+
+int64_t slip_row_bytes(const char * type, int64_t n_per_row) {
+    int64_t bytes = -1;
+    guarded(nullptr, [&] { bytes = slip_row_size(type, n_per_row); });
+    return bytes;
+}
+
+slip_status slip_quantize(
+        const char * type, const float * values, int64_t n_rows, int64_t n_per_row, void * out, slip_rounding * rounding, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*rounding, "rounding");
+        slip_quantize_rows(type, values, n_rows, n_per_row, out, *rounding);
     });
 }

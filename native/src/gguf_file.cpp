@@ -4,8 +4,10 @@
 #include "log.h"
 
 #include "ggml-backend.h"
+#include "llama.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -31,8 +33,26 @@ static bool is_whole(gguf_type type) {
     return type != GGUF_TYPE_FLOAT32 && type != GGUF_TYPE_FLOAT64 && type != GGUF_TYPE_STRING && type != GGUF_TYPE_ARRAY;
 }
 
-slip_gguf_file::slip_gguf_file(const std::string & path, const std::string & architecture) :
-    path_(path), tensors_(nullptr, ggml_free), file_(nullptr, gguf_free) {
+// Versions and byte orders that ggml does not read: no other copy of the file will help.
+static void check_version(const std::string & path, const char (&start)[8]) {
+    uint32_t version = 0;
+    std::memcpy(&version, start + 4, sizeof(version));
+    if ((version & 0xFFFF) == 0) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path + "` is written in the other byte order.",
+            "Choose the file for little-endian machines, or turn it round with `gguf_convert_endian.py`.");
+    }
+    if (version < 2) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path + "` is written in GGUF version " + std::to_string(version) + ", which is no longer read.",
+            "Choose a newer file, or convert the original model.");
+    }
+    if (version > GGUF_VERSION) {
+        throw slip_failure(SLIP_ERROR_FILE,
+            "`" + path + "` is written in GGUF version " + std::to_string(version) + "; this Slipstream reads up to " + std::to_string(GGUF_VERSION) + ".",
+            "Use a newer Slipstream, or convert the original model.");
+    }
+}
+
+slip_gguf_file::part::part(const std::string & path) : path(path), tensors(nullptr, ggml_free), file(nullptr, gguf_free) {
     const auto fs_path = std::filesystem::u8path(path);
     std::error_code error;
     const auto bytes = std::filesystem::file_size(fs_path, error);
@@ -41,46 +61,77 @@ slip_gguf_file::slip_gguf_file(const std::string & path, const std::string & arc
             "Check the path, or convert the model again.");
     }
 
-    char magic[4] = {};
-    std::ifstream(fs_path, std::ios::binary).read(magic, sizeof(magic));
-    if (std::memcmp(magic, "GGUF", sizeof(magic)) != 0) {
+    char start[8] = {};
+    std::ifstream(fs_path, std::ios::binary).read(start, sizeof(start));
+    if (std::memcmp(start, "GGUF", 4) != 0) {
         throw slip_failure(SLIP_ERROR_FILE, "`" + path + "` is not a GGUF file.",
             "Choose a file that Slipstream converted, or convert the model again.");
     }
+    check_version(path, start);
 
-    ggml_context * tensors = nullptr;
+    ggml_context * found = nullptr;
     slip_log_take_errors();
-    file_.reset(gguf_init_from_file(path.c_str(), { /*.no_alloc =*/ true, /*.ctx =*/ &tensors }));
-    tensors_.reset(tensors);
-    if (!file_) {
+    file.reset(gguf_init_from_file(path.c_str(), { /*.no_alloc =*/ true, /*.ctx =*/ &found }));
+    tensors.reset(found);
+    if (!file) {
         throw slip_failure(SLIP_ERROR_FILE,
             "The header of `" + path + "` cannot be read: " + slip_log_take_errors() + ".",
             "The file is incomplete or damaged: convert the model again.");
     }
 
-    size_t end = gguf_get_data_offset(file_.get());
-    for (int64_t i = 0; i < gguf_get_n_tensors(file_.get()); ++i) {
-        end = std::max(end, gguf_get_data_offset(file_.get()) +
-            gguf_get_tensor_offset(file_.get(), i) + gguf_get_tensor_size(file_.get(), i));
+    size_t end = gguf_get_data_offset(file.get());
+    for (int64_t i = 0; i < gguf_get_n_tensors(file.get()); ++i) {
+        end = std::max(end, gguf_get_data_offset(file.get()) +
+            gguf_get_tensor_offset(file.get(), i) + gguf_get_tensor_size(file.get(), i));
     }
     if (bytes < end) {
         throw slip_failure(SLIP_ERROR_FILE,
             "`" + path + "` is incomplete: it has " + std::to_string(bytes) + " bytes of " + std::to_string(end) + ".",
             "Convert or download it again.");
     }
+}
 
+slip_gguf_file::slip_gguf_file(const std::string & path) {
+    parts_.emplace_back(path);
+    if (has("split.count") && number("split.count") > 1) {
+        open_other_parts();
+    }
+}
+
+void slip_gguf_file::open_other_parts() {
+    const std::string path = parts_.front().path;
+    const int32_t count = static_cast<int32_t>(std::min<int64_t>(number("split.count"), 1000));
+    if (number("split.no") != 0) {
+        throw slip_failure(SLIP_ERROR_FILE,
+            "`" + path + "` is part " + std::to_string(number("split.no") + 1) + " of " + std::to_string(count) + " of a model.",
+            "Choose the first part, with the others beside it.");
+    }
+    std::vector<char> prefix(path.size() + 1), name(path.size() + 32);
+    if (llama_split_prefix(prefix.data(), prefix.size(), path.c_str(), 0, count) <= 0) {
+        llama_split_path(name.data(), name.size(), "NAME", 0, count);
+        throw slip_failure(SLIP_ERROR_FILE,
+            "`" + path + "` is the first of " + std::to_string(count) + " parts, and its name does not say so.",
+            "Give it the name `" + std::string(name.data()) + "`, and the others theirs.");
+    }
+    for (int32_t i = 1; i < count; ++i) {
+        llama_split_path(name.data(), name.size(), prefix.data(), i, count);
+        parts_.emplace_back(name.data());
+    }
+}
+
+void slip_gguf_file::require_architecture(const std::string & architecture) const {
     const std::string found = text("general.architecture");
     if (found != architecture) {
         throw slip_failure(SLIP_ERROR_MODEL,
-            "`" + path + "` holds a model of architecture `" + found + "`; `" + architecture + "` is needed here.",
+            "`" + path() + "` holds a model of architecture `" + found + "`; `" + architecture + "` is needed here.",
             architecture == "dflash" ? "Choose the DFlash drafter of this target." : "Choose a Qwen3.5 model.");
     }
 }
 
 int64_t slip_gguf_file::require(const std::string & key) const {
-    const int64_t id = gguf_find_key(file_.get(), key.c_str());
+    const int64_t id = gguf_find_key(keys(), key.c_str());
     if (id < 0) {
-        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the key `" + key + "`.", "Convert the model again.");
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path() + "` lacks the key `" + key + "`.", "Convert the model again.");
     }
     return id;
 }
@@ -88,55 +139,63 @@ int64_t slip_gguf_file::require(const std::string & key) const {
 // ggml aborts the process where a value is asked for as another type than it has.
 void slip_gguf_file::require_type(const std::string & key, bool fits, const char * wanted) const {
     if (!fits) {
-        const gguf_type type = gguf_get_kv_type(file_.get(), require(key));
+        const gguf_type type = gguf_get_kv_type(keys(), require(key));
         throw slip_failure(SLIP_ERROR_FILE,
-            "`" + path_ + "` holds `" + key + "` as " + gguf_type_name(type) + "; it has to be " + wanted + ".", "Convert the model again.");
+            "`" + path() + "` holds `" + key + "` as " + gguf_type_name(type) + "; it has to be " + wanted + ".", "Convert the model again.");
     }
 }
 
 bool slip_gguf_file::has(const std::string & key) const {
-    return gguf_find_key(file_.get(), key.c_str()) >= 0;
+    return gguf_find_key(keys(), key.c_str()) >= 0;
 }
 
 float slip_gguf_file::real(const std::string & key) const {
     const int64_t id = require(key);
-    return gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_FLOAT32 ? gguf_get_val_f32(file_.get(), id) : static_cast<float>(number(key));
+    const float value = gguf_get_kv_type(keys(), id) == GGUF_TYPE_FLOAT32 ? gguf_get_val_f32(keys(), id) : static_cast<float>(number(key));
+    require_type(key, std::isfinite(value) && value >= 0.0f, "a finite number from 0 up");
+    return value;
 }
 
 int64_t slip_gguf_file::number(const std::string & key) const {
     const int64_t id = require(key);
-    const gguf_type type = gguf_get_kv_type(file_.get(), id);
+    const gguf_type type = gguf_get_kv_type(keys(), id);
     require_type(key, is_whole(type), "a whole number");
-    return whole_number(gguf_get_val_data(file_.get(), id), 0, type);
+    return whole_number(gguf_get_val_data(keys(), id), 0, type);
 }
 
 std::vector<int64_t> slip_gguf_file::numbers(const std::string & key) const {
     const int64_t id = require(key);
-    require_type(key, gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_ARRAY && is_whole(gguf_get_arr_type(file_.get(), id)),
+    require_type(key, gguf_get_kv_type(keys(), id) == GGUF_TYPE_ARRAY && is_whole(gguf_get_arr_type(keys(), id)),
         "an array of whole numbers");
-    std::vector<int64_t> out(gguf_get_arr_n(file_.get(), id));
+    std::vector<int64_t> out(gguf_get_arr_n(keys(), id));
     for (size_t i = 0; i < out.size(); ++i) {
-        out[i] = whole_number(gguf_get_arr_data(file_.get(), id), i, gguf_get_arr_type(file_.get(), id));
+        out[i] = whole_number(gguf_get_arr_data(keys(), id), i, gguf_get_arr_type(keys(), id));
     }
     return out;
 }
 
 std::string slip_gguf_file::text(const std::string & key) const {
-    const int64_t id = gguf_find_key(file_.get(), key.c_str());
-    const bool there = id >= 0 && gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_STRING;
-    return there ? gguf_get_val_str(file_.get(), id) : "";
+    const int64_t id = gguf_find_key(keys(), key.c_str());
+    const bool there = id >= 0 && gguf_get_kv_type(keys(), id) == GGUF_TYPE_STRING;
+    return there ? gguf_get_val_str(keys(), id) : "";
+}
+
+const slip_gguf_file::part * slip_gguf_file::part_with(const std::string & name) const {
+    const auto found = std::find_if(parts_.begin(), parts_.end(),
+        [&](const part & part) { return ggml_get_tensor(part.tensors.get(), name.c_str()) != nullptr; });
+    return found == parts_.end() ? nullptr : &*found;
 }
 
 bool slip_gguf_file::has_tensor(const std::string & name) const {
-    return ggml_get_tensor(tensors_.get(), name.c_str()) != nullptr;
+    return part_with(name) != nullptr;
 }
 
 const ggml_tensor & slip_gguf_file::tensor(const std::string & name) const {
-    const ggml_tensor * found = ggml_get_tensor(tensors_.get(), name.c_str());
+    const part * found = part_with(name);
     if (!found) {
-        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` lacks the tensor `" + name + "`.", "Convert the model again.");
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path() + "` lacks the tensor `" + name + "`.", "Convert the model again.");
     }
-    return *found;
+    return *ggml_get_tensor(found->tensors.get(), name.c_str());
 }
 
 int64_t slip_gguf_file::dimension(const std::string & name, int index) const {
@@ -145,33 +204,45 @@ int64_t slip_gguf_file::dimension(const std::string & name, int index) const {
 
 void slip_gguf_file::read(const std::string & name, ggml_tensor * into) const {
     const size_t size = ggml_nbytes(&tensor(name));
-    std::ifstream file(std::filesystem::u8path(path_), std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(gguf_get_data_offset(file_.get()) +
-        gguf_get_tensor_offset(file_.get(), gguf_find_tensor(file_.get(), name.c_str()))));
-    std::vector<char> part(std::min<size_t>(size, 16 << 20));
-    for (size_t done = 0; done < size; done += part.size()) {
-        const size_t n = std::min(part.size(), size - done);
-        if (!file.read(part.data(), static_cast<std::streamsize>(n))) {
-            throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` cannot be read.", "Convert the model again.");
+    const part & from = *part_with(name);
+    std::ifstream file(std::filesystem::u8path(from.path), std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(gguf_get_data_offset(from.file.get()) +
+        gguf_get_tensor_offset(from.file.get(), gguf_find_tensor(from.file.get(), name.c_str()))));
+    std::vector<char> piece(std::min<size_t>(size, 16 << 20));
+    for (size_t done = 0; done < size; done += piece.size()) {
+        const size_t n = std::min(piece.size(), size - done);
+        if (!file.read(piece.data(), static_cast<std::streamsize>(n))) {
+            throw slip_failure(SLIP_ERROR_FILE, "`" + from.path + "` cannot be read.", "Convert the model again.");
         }
-        ggml_backend_tensor_set(into, part.data(), done, n);
+        ggml_backend_tensor_set(into, piece.data(), done, n);
     }
 }
 
 int64_t slip_gguf_file::n_tokens() const {
     const int64_t id = require(k_tokens);
-    require_type(k_tokens, gguf_get_kv_type(file_.get(), id) == GGUF_TYPE_ARRAY && gguf_get_arr_type(file_.get(), id) == GGUF_TYPE_STRING,
+    require_type(k_tokens, gguf_get_kv_type(keys(), id) == GGUF_TYPE_ARRAY && gguf_get_arr_type(keys(), id) == GGUF_TYPE_STRING,
         "an array of texts");
-    return gguf_get_arr_n(file_.get(), id);
+    return gguf_get_arr_n(keys(), id);
+}
+
+int64_t slip_gguf_file::find_token(const std::string & text) const {
+    const int64_t count = n_tokens(), key = require(k_tokens);
+    for (int64_t i = 0; i < count; ++i) {
+        if (text == gguf_get_arr_str(keys(), key, i)) {
+            return i;
+        }
+    }
+    return -1;
 }
 
 bool slip_gguf_file::same_tokens(const slip_gguf_file & other) const {
-    if (n_tokens() != other.n_tokens()) {
+    const int64_t count = n_tokens();
+    if (count != other.n_tokens()) {
         return false;
     }
     const int64_t mine = require(k_tokens), theirs = other.require(k_tokens);
-    for (int64_t i = 0; i < n_tokens(); ++i) {
-        if (std::strcmp(gguf_get_arr_str(file_.get(), mine, i), gguf_get_arr_str(other.file_.get(), theirs, i)) != 0) {
+    for (int64_t i = 0; i < count; ++i) {
+        if (std::strcmp(gguf_get_arr_str(keys(), mine, i), gguf_get_arr_str(other.keys(), theirs, i)) != 0) {
             return false;
         }
     }

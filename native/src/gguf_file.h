@@ -12,11 +12,14 @@
 
 class slip_gguf_file {
 public:
-    // Throws SLIP_ERROR_FILE if the file is missing, foreign or shorter than its header
-    // promises, SLIP_ERROR_MODEL if its architecture is not `architecture`.
-    slip_gguf_file(const std::string & path, const std::string & architecture);
+    // Of a model in parts, `path` is the first and its neighbours are found by their names. Throws
+    // SLIP_ERROR_FILE if a file is missing, foreign or shorter than its header promises.
+    explicit slip_gguf_file(const std::string & path);
 
-    const std::string & path() const { return path_; }
+    const std::string & path() const { return parts_.front().path; }
+
+    // Throws SLIP_ERROR_MODEL, naming the other architecture and what to choose instead.
+    void require_architecture(const std::string & architecture) const;
 
     bool has(const std::string & key) const;
     bool has_tensor(const std::string & name) const;
@@ -25,7 +28,7 @@ public:
     // another type.
     int64_t number(const std::string & key) const;
 
-    // Number under `key` as it is; throws like number().
+    // Number under `key` as it is, finite and not below 0; throws like number().
     float real(const std::string & key) const;
 
     // Array of whole numbers under `key`; throws like number().
@@ -48,11 +51,23 @@ public:
 
     int64_t n_tokens() const; // throws like number()
 
+    // Id of the token with that text, or -1; throws like number().
+    int64_t find_token(const std::string & text) const;
+
 private:
+    struct part {
+        explicit part(const std::string & path);
+
+        std::string path;
+        std::unique_ptr<ggml_context, void (*)(ggml_context *)> tensors;
+        std::unique_ptr<gguf_context, void (*)(gguf_context *)> file;
+    };
+
+    void         open_other_parts();
+    const part * part_with(const std::string & tensor) const; // NULL if none has it
+    const gguf_context * keys() const { return parts_.front().file.get(); } // the first part has them all
     int64_t require(const std::string & key) const;
     void    require_type(const std::string & key, bool fits, const char * wanted) const;
 
-    std::string path_;
-    std::unique_ptr<ggml_context, void (*)(ggml_context *)> tensors_;
-    std::unique_ptr<gguf_context, void (*)(gguf_context *)> file_;
+    std::vector<part> parts_;
 };

@@ -5,6 +5,7 @@
 #include "failure.h"
 #include "gguf_file.h"
 #include "log.h"
+#include "repairs.h"
 
 #include "llama-ext.h"
 
@@ -24,6 +25,16 @@ void check_sizes(const slip_gguf_file & file, const std::string & architecture) 
             "`" + file.path() + "` holds " + std::to_string(file.n_tokens()) + " tokens and `" + key + "` = " + std::to_string(n_layers) +
                 "; there have to be some tokens, and 1 to " + std::to_string(k_max_layers) + " layers.",
             "Convert the model again.");
+    }
+    if (architecture == "qwen35") {
+        const int64_t inner = file.number("qwen35.ssm.inner_size");
+        const int64_t heads = file.number("qwen35.ssm.time_step_rank"), width = file.number("qwen35.ssm.state_size");
+        if (inner != heads * width) {
+            throw slip_failure(SLIP_ERROR_FILE,
+                "`" + file.path() + "` has `qwen35.ssm.inner_size` = " + std::to_string(inner) + ", which is not " + std::to_string(heads) +
+                    " heads of " + std::to_string(width) + ".",
+                "Convert the model again.");
+        }
     }
 }
 
@@ -96,7 +107,7 @@ bool on_abort(void * cancelled) {
     return static_cast<std::atomic<bool> *>(cancelled)->load(std::memory_order_relaxed);
 }
 
-llama_model_ptr load_model(const slip_gguf_file & file, ggml_backend_dev_t device, progress_part part) {
+llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & repairs, ggml_backend_dev_t device, progress_part part) {
     const bool on_gpu = slip_device_is_gpu(device);
     ggml_backend_dev_t devices[] = { on_gpu ? device : nullptr, nullptr };
 
@@ -107,6 +118,7 @@ llama_model_ptr load_model(const slip_gguf_file & file, ggml_backend_dev_t devic
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = &part;
     params.load_mtp                    = false;
+    params.kv_overrides                = repairs.overrides();
 
     slip_log_take_errors();
     llama_model_ptr model(llama_model_load_from_file(file.path().c_str(), params));
@@ -146,20 +158,24 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     out.draft_device = options.draft_device ? slip_device_find(options.draft_device) : out.device;
     out.n_ctx        = options.n_ctx;
 
-    const slip_gguf_file target_file(options.target, "qwen35");
+    const slip_gguf_file target_file(options.target);
+    target_file.require_architecture("qwen35");
     check_sizes(target_file, "qwen35");
     std::unique_ptr<slip_gguf_file> draft_file;
     if (options.draft) {
-        draft_file = std::make_unique<slip_gguf_file>(options.draft, "dflash");
+        draft_file = std::make_unique<slip_gguf_file>(options.draft);
+        draft_file->require_architecture("dflash");
         check_sizes(*draft_file, "dflash");
         check_pair(target_file, *draft_file);
         out.shape = slip_drafter_shape::read(*draft_file);
     }
 
     const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
-    out.target = load_model(target_file, out.device, { options.progress, options.user, 0.0f, share, false });
+    const slip_repairs repairs(target_file);
+    out.repairs = repairs.told();
+    out.target = load_model(target_file, repairs, out.device, { options.progress, options.user, 0.0f, share, false });
     if (draft_file) {
-        out.draft = load_model(*draft_file, out.draft_device, { options.progress, options.user, share, 1.0f, false });
+        out.draft = load_model(*draft_file, slip_repairs(*draft_file), out.draft_device, { options.progress, options.user, share, 1.0f, false });
     }
 
     const int32_t threads = options.n_threads > 0 ? options.n_threads : slip_cpu_cores();

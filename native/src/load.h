@@ -23,6 +23,7 @@ struct slip_models {
     ggml_backend_dev_t draft_device = nullptr;
     int32_t            n_ctx  = 0; // tokens that fit
     slip_drafter_shape shape;      // of the drafter; its block is 0 without one
+    std::string        repairs;    // what the target lacks and the load put in, in sentences
 
     bool on_gpu() const;
     bool drafts_on_gpu() const;

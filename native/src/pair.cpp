@@ -56,6 +56,11 @@ slip_info slip_pair::info() const {
     out.n_layers_device = out.n_layers; // split_mode NONE: all layers or none
     out.n_taps          = static_cast<int32_t>(models_.shape.taps.size());
     out.block           = models_.shape.block;
+    char bos[16]; // llama.cpp has a default where the file names none
+    const bool has_bos  = llama_model_meta_val_str(target, "tokenizer.ggml.bos_token_id", bos, sizeof(bos)) > 0;
+    out.bos             = has_bos ? llama_vocab_bos(vocab()) : -1;
+    out.eos             = llama_vocab_eos(vocab());
+    std::snprintf(out.repairs, sizeof(out.repairs), "%s", models_.repairs.c_str());
     return out;
 }
 

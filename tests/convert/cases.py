@@ -23,10 +23,12 @@ class Case:
     weight_type: WeightType
     make: Callable[[Path], Path]
     target: str | None = None
+    dtype: str = "BF16"  # of the source
 
 
 def _target(name: str, weight_type: WeightType, **changes: Any) -> Case:
-    return Case(name, weight_type, lambda folder: tiny.write_target(folder, **changes))
+    dtype = changes.get("dtype", "BF16")
+    return Case(name, weight_type, lambda folder: tiny.write_target(folder, **changes), dtype=dtype)
 
 
 def _draft(name: str, weight_type: WeightType, target: str, **changes: Any) -> Case:

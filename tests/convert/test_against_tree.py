@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from gguf import GGUFReader, ReaderTensor
 
-from app.convert import convert_draft, convert_target
+from app.convert import Recipe, convert_draft, convert_target
 from tests.convert.cases import CASES, DEMO, Case
 
 # Keys that only this converter writes. All else is equal.
 OURS = {
     "slipstream.format",
+    "slipstream.recipe",
     "slipstream.role",
     "slipstream.source.name",
     "slipstream.source.config_sha256",
@@ -24,6 +25,7 @@ OURS = {
     "slipstream.pair.target_hidden",
     "slipstream.pair.target_vocab",
 }
+NORMS = ("_norm.weight",)
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -37,22 +39,27 @@ def files(
     output = tmp_path / "ours.gguf"
     source = sources[case.name]
     if case.target:
-        convert_draft(source, sources[case.target], output, case.weight_type)
+        convert_draft(source, sources[case.target], output, case.weight_type, recipe=Recipe.LLAMA)
     else:
-        convert_target(source, output, case.weight_type)
+        convert_target(source, output, case.weight_type, recipe=Recipe.LLAMA)
     return case, GGUFReader(output), GGUFReader(oracle_files[case.name])
 
 
 def test_equals_the_trees_converter(files: tuple[Case, GGUFReader, GGUFReader]) -> None:
     case, ours, oracle = files
-    compare_tensors(ours.tensors, oracle.tensors)
+    compare_tensors(ours.tensors, oracle.tensors, case.dtype)
     compare_keys(case, keys_of(ours), keys_of(oracle))
 
 
-def compare_tensors(ours: list[ReaderTensor], oracle: list[ReaderTensor]) -> None:
+def compare_tensors(ours: list[ReaderTensor], oracle: list[ReaderTensor], dtype: str) -> None:
+    """By name: ours are in the order of layers, the tree's in that of the shards."""
+    ours, oracle = (sorted(tensors, key=lambda t: t.name) for tensors in (ours, oracle))
     assert [outline(t) for t in ours] == [outline(t) for t in oracle]
     for mine, theirs in zip(ours, oracle, strict=True):
-        if mine.name.endswith(".ssm_a"):
+        if dtype == "F16" and mine.name.endswith((".ssm_a", *NORMS)):
+            # Computed by the tree in half precision; what is right is in test_qwen35_tensors.py.
+            assert np.allclose(mine.data, theirs.data, rtol=2**-10, atol=0), mine.name
+        elif mine.name.endswith(".ssm_a"):
             # torch leaves exp to MKL, whose last bit depends on the processor. What is
             # exact is tested in test_qwen35_tensors.py.
             bits = [t.data.view(np.int32).astype(np.int64) for t in (mine, theirs)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gguf import GGUFReader
 
-from app.convert import WeightType, convert_target
+from app.convert import WeightType, convert_pair, convert_target
 from app.errors import CheckpointError, SlipstreamError, UnsupportedModelError
 from tests.convert import tiny
 
@@ -271,8 +273,8 @@ def test_vision_and_mtp_may_be_of_any_type_and_shape(tmp_path: Path) -> None:
         "mtp.fc.weight": ("F8_E4M3", np.zeros((2, 2), np.uint8)),
     }
     with_tensors(folder, lambda t: t.update(odd))
-    done = convert_target(folder, tmp_path / "x.gguf", WeightType.Q8_0)
-    plain = convert_target(tiny.write_target(tmp_path / "p"), tmp_path / "y.gguf", WeightType.Q8_0)
+    done = convert_target(folder, tmp_path / "x.gguf", WeightType.BF16)
+    plain = convert_target(tiny.write_target(tmp_path / "p"), tmp_path / "y.gguf", WeightType.BF16)
     assert done.tensors == plain.tensors == 55
 
 
@@ -283,3 +285,47 @@ def test_what_is_left_out_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFix
     said = [record.getMessage() for record in caplog.records]
     assert any("3 vision tensors" in line for line in said)
     assert any("15 multi-token-prediction tensors" in line for line in said)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_tied_head_that_is_stored_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, same: bool
+) -> None:
+    folder = tiny.write_target(tmp_path / "t")
+
+    def add_head(tensors: tiny.Tensors) -> None:
+        dtype, values = tensors["model.language_model.embed_tokens.weight"]
+        tensors["lm_head.weight"] = dtype, values if same else values[::-1].copy()
+
+    with_tensors(folder, add_head)
+    with caplog.at_level("INFO", logger="app.convert"):
+        done = convert_target(folder, tmp_path / "x.gguf", WeightType.BF16)
+    names = [tensor.name for tensor in GGUFReader(done.path).tensors]
+    assert ("output.weight" in names) != same
+    assert ("it is kept" in caplog.text) != same
+
+
+def test_an_index_left_over_beside_a_whole_file(target: Path, tmp_path: Path) -> None:
+    shards = {"lm_head.weight": "model-00001-of-00002.safetensors"}
+    tiny.write_json(target / "model.safetensors.index.json", {"weight_map": shards})
+    assert convert_target(target, tmp_path / "x.gguf", WeightType.BF16).tensors == 55
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere")
+def test_folders_whose_names_are_no_utf8(tmp_path: Path) -> None:
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/Mod\xe8les"))
+    target = tiny.write_target(root / os.fsdecode(b"caf\xe9"))
+    draft = tiny.write_draft(root / "draft")
+    done = convert_pair(target, draft, root / "out", WeightType.Q8_0)
+    assert GGUFReader(done.target.path).fields["slipstream.source.name"].contents() == "caf\ufffd"
+    assert done.draft
+    assert done.draft.path.is_file()
+
+
+def test_half_precision_norms_are_computed_in_full(tmp_path: Path) -> None:
+    shape = tiny.Target(dtype="F16")
+    done = convert_target(tiny.write_target(tmp_path / "t", shape), tmp_path / "x", WeightType.F32)
+    stored = tiny.random_tensors(tiny.target_shapes(shape), "F16", 0)
+    found = {tensor.name: tensor.data for tensor in GGUFReader(done.path).tensors}
+    norm = stored["model.language_model.norm.weight"][1].astype(np.float32)
+    assert (found["output_norm.weight"] == norm + np.float32(1)).all()

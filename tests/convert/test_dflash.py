@@ -107,21 +107,22 @@ def test_own_mask_token_outranks_that_of_the_target(
 
 def test_names_with_prefix(draft: Path, target: Path, tmp_path: Path) -> None:
     """Saved by a wrapper: `model.layers...`."""
-    plain = convert_draft(draft, target, tmp_path / "x.gguf", WeightType.Q8_0)
+    plain = convert_draft(draft, target, tmp_path / "x.gguf", WeightType.BF16)
     tensors = tiny.random_tensors(tiny.draft_shapes(tiny.Draft()), "BF16", 1)
     wrapped = {f"model.{name}": tensor for name, tensor in tensors.items()}
     tiny.write_tensors(draft, wrapped, 1)
-    assert convert_draft(draft, target, tmp_path / "y.gguf", WeightType.Q8_0).sha256 == plain.sha256
+    assert convert_draft(draft, target, tmp_path / "y.gguf", WeightType.BF16).sha256 == plain.sha256
 
 
 def test_both_files_tell_their_pair(draft: Path, target: Path, tmp_path: Path) -> None:
     from app.convert import convert_pair
 
     pair = convert_pair(target, draft, tmp_path / "out", WeightType.F16)
+    assert pair.draft
     cards = [passport(pair.target.path), passport(pair.draft.path)]
     for key in cards[0]:
         same = cards[0][key] == cards[1][key]
-        assert same == (key.startswith("pair.") or key == "format"), key
+        assert same == (key.startswith("pair.") or key in ("format", "recipe")), key
     other = shutil.copytree(target, tmp_path / "other")
     tiny.edit_json(other / "tokenizer.json", lambda t: t["model"]["merges"].pop())
     stranger = convert_pair(other, draft, tmp_path / "out2", WeightType.F16).target.path

@@ -11,7 +11,9 @@ import pytest
 from gguf import GGUFReader
 
 from app.convert import WeightType, convert_target
+from app.convert.json_file import JsonFile
 from app.convert.pretokenizer import recognise
+from app.convert.template import chat_template
 from app.errors import CheckpointError, SlipstreamError, UnsupportedModelError
 from tests.convert import tiny
 from tests.convert.test_checkpoint import refuse
@@ -30,15 +32,13 @@ def byte_level(t: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "change",
     [
-        # Qwen2's digits and letters: one token off in a million, and no error anywhere.
-        lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX.replace(r"\p{M}", "")),
+        # One token off in a million, and no error anywhere.
         lambda t: split(t)["pattern"].update(
             Regex=tiny.QWEN35_REGEX.replace(r"\p{N}|", r"\p{N}{1,3}|", 1)
         ),
-        lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX + " "),
+        lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX.replace(r"[\r\n]*", "")),
         lambda t: split(t).update(pattern={"String": " "}),
         lambda t: split(t).update(behavior="Removed"),
-        lambda t: split(t).update(invert=True),
         lambda t: byte_level(t).update(add_prefix_space=True),
         lambda t: byte_level(t).update(use_regex=True),
         lambda t: byte_level(t).update(type="Whitespace"),
@@ -66,12 +66,28 @@ def test_another_pre_tokenizer(target: Path, change: Change) -> None:
         lambda t: t.update(post_processor=None),
         lambda t: t["model"].pop("ignore_merges"),
         lambda t: t.update(post_processor={"type": "Sequence", "processors": [byte_level(t)]}),
+        # The same rules in other words, as other versions of the tools write them.
+        lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX + " "),
+        lambda t: split(t)["pattern"].update(
+            Regex=tiny.QWEN35_REGEX.replace(
+                "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "(?i:'(?:[stmd]|re|ve|ll))"
+            )
+        ),
+        lambda t: t.update(
+            pre_tokenizer={"type": "Sequence", "pretokenizers": [t["pre_tokenizer"]]}
+        ),
     ],
 )
 def test_what_makes_no_difference(change: Change) -> None:
     tokenizer = tiny.tokenizer_json()
     change(tokenizer)
     assert recognise(tokenizer, "x") == "qwen35"
+
+
+def test_a_known_neighbour_is_taken_for_what_it_does() -> None:
+    """Qwen2's rules, which a fine-tune may have been trained with."""
+    tokenizer = tiny.tokenizer_json(tiny.QWEN35_REGEX.replace(r"\p{M}", ""))
+    assert recognise(tokenizer, "x") == "qwen2"
 
 
 def test_the_regex_is_that_of_transformers(llama_source: Path) -> None:
@@ -116,6 +132,7 @@ def test_broken_vocabulary(target: Path, change: Change, words: list[str]) -> No
     ],
 )
 def test_settings_that_contradict(target: Path, change: Change, words: list[str]) -> None:
+    (target / "chat_template.jinja").unlink()
     tiny.edit_json(target / "tokenizer_config.json", lambda t: (change(t), None)[1])
     refuse(target, CheckpointError, "tokenizer_config.json", *words)
 
@@ -160,3 +177,57 @@ def test_chat_template(
     if place == "config" and not tokenizer_config:
         expected = None
     assert (field.contents() if field else None) == expected
+
+
+def test_of_several_templates_the_one_that_transformers_takes(tmp_path: Path) -> None:
+    folder = tiny.write_target(tmp_path / "t", template="none")
+    taken = []
+    for file, content in (
+        ("tokenizer_config.json", None),
+        ("chat_template.json", json.dumps({"chat_template": "processor"})),
+        ("chat_template.jinja", "jinja"),
+    ):
+        if content is None:
+            tiny.edit_json(folder / file, lambda c: c.update(chat_template="config"))
+        else:
+            (folder / file).write_text(content)
+        settings = JsonFile.read(folder / "tokenizer_config.json")
+        taken.append(chat_template(folder, settings))
+    assert taken == ["config", "processor", "jinja"]
+
+
+def test_a_template_that_is_no_utf8(target: Path) -> None:
+    (target / "chat_template.jinja").write_bytes(b"{{ '\xff' }}")
+    error = refuse(target, CheckpointError, "chat_template.jinja", "0xff")
+    assert "UTF-8" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("ids", "generation", "expected"),
+    [
+        ([262, 264], {}, 264),  # Qwen's end of a turn, wherever it stands
+        ([262, 263], {}, 262),
+        (None, {"eos_token_id": [263, 264]}, 264),
+        (None, {"eos_token_id": 262}, 262),
+        (None, {}, 264),
+    ],
+)
+def test_an_end_token_is_found_where_there_is_one(
+    target: Path, tmp_path: Path, ids: Any, generation: dict[str, Any], expected: int
+) -> None:
+    tiny.edit_json(target / "tokenizer_config.json", lambda c: c.pop("eos_token"))
+    tiny.edit_json(target / "config.json", lambda c: c["text_config"].update(eos_token_id=ids))
+    tiny.write_json(target / "generation_config.json", generation)
+    convert_target(target, tmp_path / "x.gguf", WeightType.F32)
+    field = GGUFReader(tmp_path / "x.gguf").fields["tokenizer.ggml.eos_token_id"]
+    assert field.contents() == expected
+
+
+def test_without_any_end_token_it_is_refused(target: Path) -> None:
+    tiny.edit_json(target / "tokenizer_config.json", lambda c: c.pop("eos_token"))
+    tiny.edit_json(target / "config.json", lambda c: c["text_config"].update(eos_token_id=None))
+    (target / "generation_config.json").unlink()
+    for name in ("tokenizer.json", "chat_template.jinja"):
+        text = (target / name).read_text("utf-8").replace("<|im_end|>", "<|stop|>")
+        (target / name).write_text(text, "utf-8")
+    refuse(target, CheckpointError, "which token ends an answer")

@@ -118,3 +118,40 @@ def test_a_template_that_misbehaves_is_stopped(source: str) -> None:
     template = ChatTemplate(source, "model.gguf")
     with pytest.raises(TemplateError, match="refuses"):
         template.render(chat("Hi"), think=False)
+
+
+def test_marks_of_training_hold_what_they_mark() -> None:
+    source = "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}"
+    assert ChatTemplate(source, "m").render(chat("Hi"), think=False) == "Hi"
+
+
+def test_the_texts_of_the_models_own_tokens() -> None:
+    source = "{{ bos_token }}{% for m in messages %}{{ m.content + eos_token }}{% endfor %}"
+    template = ChatTemplate(source, "m", bos="<s>", eos="<|im_end|>")
+    assert template.render(chat("Hi"), think=False) == "<s>Hi<|im_end|>"
+    assert ChatTemplate(source, "m").render(chat("Hi"), think=False) == "Hi"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "separators=(',', ':'), sort_keys=true", "indent=2", "ensure_ascii=true"],
+)
+def test_json_as_transformers_writes_it(arguments: str) -> None:
+    source = "{{ messages | tojson(" + arguments + ") }}"
+    messages = [{"role": "user", "content": "<Hé> & 'x'"}]
+    theirs, _ = render_jinja_template(conversations=[messages], chat_template=source)
+    ours = ChatTemplate(source, "m").render(chat("<Hé> & 'x'"), think=False)
+    assert [ours] == theirs
+
+
+def test_content_is_given_in_parts_where_it_is_read_so() -> None:
+    source = (
+        "{% for m in messages %}{{ m.role }}: "
+        "{% for c in m['content'] %}{{ c['text'] }}{% endfor %}.{% endfor %}"
+    )
+    assert ChatTemplate(source, "m").render(chat("Hi"), think=False) == "user: Hi."
+
+
+def test_a_question_never_vanishes() -> None:
+    with pytest.raises(TemplateError, match="leaves out what is asked"):
+        ChatTemplate("{% for m in messages %}{{ m.role }}{% endfor %}", "model.gguf")

@@ -18,13 +18,6 @@ RunProgram = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def tools() -> Path:
-    """The folder that `dev.py native --tools` makes: in a full run it is there already."""
-    named = os.environ.get("SLIPSTREAM_LLAMA_TOOLS")
-    return Path(named) if named else dev_native("--tools")
-
-
-@pytest.fixture(scope="session")
 def program(tools: Path) -> RunProgram:
     """`program("test-x", "argument", **environment)` must end well; gives what it printed."""
 

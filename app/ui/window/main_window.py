@@ -448,6 +448,9 @@ class MainWindow(QMainWindow):
                 f"The model runs on the {where}.", model.fallback, topic="device"
             )
             told.add_button("Try the GPU again").clicked.connect(self.controller.load)
+        self.notices.drop("repairs")
+        if model.repairs:
+            self.notices.add("The model's file lacks something.", model.repairs, topic="repairs")
 
     def _show_reading(self, reading: Reading | None) -> None:
         """How far a long prompt is read."""

@@ -1,0 +1,48 @@
+"""Whether a converted file does what its source does: its tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from app.binding import NativeVocabulary
+from app.convert.nasty import texts
+from app.convert.tokenizer import FILE
+from app.errors import CheckpointError, ModelFileError
+from app.jobs import CancelToken
+
+_SHOWN = 40  # characters of a text in a message
+
+
+def verify_tokens(source: Path, file: Path, cancelled: CancelToken | None = None) -> int:
+    """Compare the token ids of `file` with those of the tokenizer in the folder `source`.
+
+    The texts are made to tell tokenizers apart, and hold each special token. Returns their
+    number. Raises `ModelFileError` at the first that differs, `JobCancelled`, and what reading
+    either of them raises.
+    """
+    reference = _reference(source / FILE)
+    special = [token.content for token in reference.get_added_tokens_decoder().values()]
+    samples = texts(tuple(special))
+    with NativeVocabulary(file) as vocabulary:
+        for text in samples:
+            if cancelled:
+                cancelled.check()
+            wanted = reference.encode(text, add_special_tokens=False).ids
+            if vocabulary.tokenize(text) != wanted:
+                raise ModelFileError(
+                    f"`{file}` splits {text[:_SHOWN]!r} into other tokens than "
+                    f"`{source / FILE}`, which it was made from.",
+                    remedy="Choose the original model: this tokenizer is another than Qwen3.5's.",
+                )
+    return len(samples)
+
+
+def _reference(path: Path) -> Tokenizer:
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # of the library, which has no class of its own for it
+        raise CheckpointError(
+            f"`{path}` cannot be read as a tokenizer: {error}.", remedy="Download the model again."
+        ) from error
