@@ -18,6 +18,7 @@ from app.engine import (
     RoundRecord,
     RoundTally,
     RoundTotals,
+    WidthReason,
     speedup,
     tokens_per_second,
 )
@@ -34,6 +35,9 @@ POINTS: Final = 64
 
 SMOOTH: Final = 6
 """Rounds that one point of the sparkline averages."""
+
+SHARE_OF: Final = 3
+"""Fewest rounds that an average of one position of the block is taken over."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,20 @@ class Counters:
         return self.totals.tokens_per_s
 
     @property
+    def paused(self) -> bool:
+        """Whether the last rounds were plain steps because nothing else paid."""
+        return bool(self._recent) and all(r.reason is WidthReason.PLAIN for r in self._recent)
+
+    @property
+    def shares(self) -> list[float | None]:
+        """Acceptance at each position over the rounds that drafted it; None where those are few."""
+        totals = self.totals
+        return [
+            share if drafted >= SHARE_OF else None
+            for share, drafted in zip(totals.acceptance_at, totals.drafted_at, strict=True)
+        ]
+
+    @property
     def round_ms(self) -> tuple[float | None, float, float]:
         """Mean milliseconds of a round: draft (None: timed with the verify), verify, host."""
         totals, rounds = self.totals, max(1, self.totals.rounds)
@@ -90,6 +108,9 @@ class Meters(QObject):
 
     @property
     def speedup(self) -> float | None:
+        """None too where nothing was drafted: plain decoding is no gain or loss over itself."""
+        if not self.counters.totals.drafted:
+            return None
         return speedup(self.counters.tokens_per_s, self.plain_tokens_per_s)
 
     @property

@@ -100,13 +100,15 @@ class PositionBars(Painted):
 
     def __init__(self) -> None:
         super().__init__("Acceptance by position in the block", 56)
-        self._shares: list[float] = []
+        self._shares: list[float | None] = []
         self._places = 15
 
-    def show_shares(self, shares: list[float], places: int) -> None:
+    def show_shares(self, shares: list[float | None], places: int) -> None:
+        """A share of None is not told: too few rounds drafted the position."""
         self._shares, self._places = shares, max(1, places, len(shares))
-        text = ", ".join(f"{i}: {share:.0%}" for i, share in enumerate(shares, 1))
-        self.say(text or "nothing drafted yet")
+        known = [(i, share) for i, share in enumerate(shares, 1) if share is not None]
+        text = ", ".join(f"{i}: {share:.0%}" for i, share in known)
+        self.say(text or "too little drafted yet")
         self.setToolTip(text)
 
     def draw(self, painter: QPainter) -> None:
@@ -119,8 +121,9 @@ class PositionBars(Painted):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(colours.line))
             painter.drawRoundedRect(QRectF(x, base - 2, width, 2), 1, 1)
-            if i < len(self._shares) and self._shares[i] > 0:
-                height = max(2.0, (base - 2) * self._shares[i])
+            share = self._shares[i] if i < len(self._shares) else None
+            if share:
+                height = max(2.0, (base - 2) * share)
                 painter.setBrush(QColor(colours.accent))
                 painter.drawRoundedRect(QRectF(x, base - height, width, height), 2, 2)
             if i == 0 or (i + 1) % 5 == 0:

@@ -6,12 +6,21 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.ui.look import theme, words
+from app.ui.look.icons import IconButton
 from app.ui.look.theme import Size, Space
 from app.ui.meters.model import Meters
 from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sparkline
+from app.ui.meters.verdict import spread, verdict
 
 WIDTH: Final = 288
 _ROWS: Final = 6
@@ -29,9 +38,12 @@ class MeterPanel(QScrollArea):
         self._meters = meters
         meters.changed.connect(self._refresh_if_seen)
 
-        self.rate = QLabel()
-        self.rate.setFont(theme.font(Size.FIGURE, QFont.Weight.DemiBold))
-        self.speedup = _value()
+        self.speedup = QLabel()
+        self.speedup.setFont(theme.font(Size.FIGURE, QFont.Weight.DemiBold))
+        self.verdict = QLabel()
+        self.verdict.setFont(theme.font(Size.BODY, QFont.Weight.Medium))
+        self.verdict.setWordWrap(True)
+        self.rate = _value()
         self.plain = _caption("")
         self.spark = Sparkline()
         self.accepted = _value()
@@ -42,62 +54,99 @@ class MeterPanel(QScrollArea):
         self.block = _value()
         self.exact = _value()
         self.device = _caption("")
-        self.device.setWordWrap(True)
         self.memory = _caption("")
+
+        self._first = _column(self.speedup, self.verdict, spacing=0)
+        self._figures = _column(
+            _pair(_caption("Tokens a second"), self.rate), self.spark, self.plain
+        )
+        self._blocks = _column(
+            _heading(
+                "Last guesses", "A row is one step, newest on top: which guessed tokens held."
+            ),
+            self.strip,
+            Legend(),
+        )
+        self._more = _column(
+            _pair(
+                _heading(
+                    "Tokens per step",
+                    "Mean accepted length: tokens that one step gives. Without drafting it is 1. "
+                    "The bars tell how often the 1st, 2nd, 3rd … guessed token held.",
+                ),
+                self.accepted,
+            ),
+            self.bars,
+            Space.S,
+            _pair(
+                _heading("Guess length", "Tokens checked at once, as many as pay for this text."),
+                self.block,
+            ),
+            Space.S,
+            _pair(
+                _heading(
+                    "Time per step",
+                    "Draft: guessing. Verify: the model checks the guess. Host: all else.",
+                ),
+                self.round,
+            ),
+            self.parts,
+            Space.S,
+            _pair(
+                _heading("Drafted text", "Whether it is plain text to the last bit, as probed."),
+                self.exact,
+            ),
+            Space.S,
+            _heading("Device", "Where the model runs, and how much memory that takes."),
+            self.device,
+            self.memory,
+        )
+        self.details = IconButton(
+            "chevron-down", "Hide what the speed is made of", kind="quiet", text="Details", size=14
+        )
+        self.details.setCheckable(True)
+        self.details.setChecked(True)
+        self.details.toggled.connect(self._fold)
 
         page = QWidget()
         page.setProperty("kind", "panel")
         self.setProperty("kind", "panel")
         column = QVBoxLayout(page)
         column.setContentsMargins(Space.L + 4, Space.L, Space.L + 4, Space.L)
-        column.setSpacing(Space.S)
-        for row in (
-            _heading("Speed"),
-            _pair(self.rate, self.speedup),
-            self.spark,
-            self.plain,
-            Space.S,
-            _pair(_heading("Mean accepted length"), self.accepted),
-            self.bars,
-            Space.S,
-            _heading("Last blocks"),
-            self.strip,
-            Legend(),
-            Space.S,
-            _pair(_heading("Round"), self.round),
-            self.parts,
-            Space.S,
-            _pair(_heading("Block"), self.block),
-            Space.S,
-            _pair(_heading("Drafted text"), self.exact),
-            Space.S,
-            _heading("Device"),
-            self.device,
-            self.memory,
-        ):
-            if isinstance(row, int):
-                column.addSpacing(row)
-            else:
-                column.addWidget(row)
+        column.setSpacing(Space.M)
+        for part in (self._first, self._figures, self._blocks, self.details, self._more):
+            column.addWidget(part)
+        column.setAlignment(self.details, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         self.setWidget(page)
         self.refresh()
 
     def refresh(self) -> None:
         meters, counters, totals = self._meters, self._meters.counters, self._meters.counters.totals
+        said = verdict(meters)
+        _tell(
+            self.speedup, said.figure, "Speed-up over plain decoding", words.times(meters.speedup)
+        )
+        self.speedup.setVisible(bool(said.figure))
+        _tell(self.verdict, said.words, "What drafting does", str(said))
+        begun = bool(totals.rounds)  # before that, nothing but dashes could be shown
+        for part in (self._figures, self._blocks, self.details):
+            part.setVisible(begun)
+        self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s
-        _tell(self.rate, "—" if rate is None else words.rate(rate), "Tokens per second")
-        gain = words.times(meters.speedup)
-        _tell(self.speedup, "" if rate is None else gain, "Speed-up over plain decoding", gain)
+        _tell(self.rate, "" if rate is None else words.rate(rate), "Tokens per second")
         plain = words.rate(meters.plain_tokens_per_s)
-        _tell(self.plain, f"plain decoding {plain}", "Plain decoding", plain)
+        about = f"without drafting {plain}"
+        _tell(
+            self.plain, f"{about}; {spread(meters)}" if spread(meters) else about, "Plain decoding"
+        )
         self.spark.show_rates(counters.rates, meters.plain_tokens_per_s)
         mean = totals.mean_accepted_length
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
-        self.bars.show_shares(totals.acceptance_at, meters.block - 1)
+        self.bars.show_shares(counters.shares, meters.block - 1)
         self.strip.show_records(counters.last)
         parts = words.phases(counters.round_ms)
-        mean_ms = words.milliseconds(sum(part for _, part in parts)) if totals.rounds else "—"
+        mean_ms = words.milliseconds(sum(part for _, part in parts)) if begun else "—"
         _tell(self.round, mean_ms, "Time of a round")
         self.parts.show_parts(parts)
         of = f"— of {meters.block}"
@@ -135,6 +184,12 @@ class MeterPanel(QScrollArea):
             memory += f" · {words.size(total)} in all"
         _tell(self.memory, memory, "Memory")
 
+    def _fold(self, shown: bool) -> None:
+        self._more.setVisible(shown)
+        self.details.set_icon("chevron-down" if shown else "chevron-right")
+        verb = "Hide" if shown else "Show"
+        self.details.set_label(f"{verb} what the speed is made of")
+
     def _refresh_if_seen(self) -> None:
         if self.isVisible():
             self.refresh()
@@ -145,10 +200,13 @@ def _tell(label: QLabel, text: str, name: str, spoken: str | None = None) -> Non
     label.setAccessibleName(f"{name}: {text if spoken is None else spoken}")
 
 
-def _heading(text: str) -> QLabel:
+def _heading(text: str, help_: str) -> QLabel:
+    """With its word of help under the pointer, and for a screen reader."""
     result = QLabel(text)
     result.setProperty("kind", "muted")
     result.setFont(theme.font(Size.SMALL, QFont.Weight.Medium))
+    result.setToolTip(help_)
+    result.setAccessibleDescription(help_)
     return result
 
 
@@ -156,12 +214,27 @@ def _caption(text: str) -> QLabel:
     result = QLabel(text)
     result.setProperty("kind", "caption")
     result.setFont(theme.font(Size.SMALL))
+    result.setWordWrap(True)
     return result
 
 
 def _value() -> QLabel:
     result = QLabel()
     result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    return result
+
+
+def _column(*rows: QWidget | int, spacing: int = Space.S) -> QWidget:
+    """Rows one below the other; a number is air in px."""
+    result = QWidget()
+    column = QVBoxLayout(result)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(spacing)
+    for row in rows:
+        if isinstance(row, int):
+            column.addSpacing(row)
+        else:
+            column.addWidget(row)
     return result
 
 

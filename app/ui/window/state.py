@@ -55,7 +55,6 @@ def _dflash(model: LoadedModel, meters: Meters) -> State:
         about = f"{kept} The speed-up is not measured yet."
         return State(Level.ON, "DFlash on", about)
     about = f"{kept} Measured against plain decoding on this machine."
-    if gain < 1:
+    if gain < 1:  # no warning: nobody can act on it, and the governor does
         about = f"{about} Drafting costs more here than it saves."
-        return State(Level.WARN, f"DFlash on {words.times(gain)}", about)
     return State(Level.ON, f"DFlash on {words.times(gain)}", about)

@@ -30,6 +30,7 @@ from app.ui.look.theme import Theme
 from app.ui.meters.model import STRIP, Meters
 from app.ui.meters.painted import BlockStrip, Painted
 from app.ui.meters.panel import MeterPanel
+from app.ui.meters.verdict import spread, verdict
 from tests.ui.conftest import WaitUntil
 from tests.ui.fakes import BatchEngine
 
@@ -194,10 +195,12 @@ def test_the_panel_shows_the_model(qtbot: QtBot, look: Theme, shown: Meters) -> 
     shown.counters.add([record(5), record(2), record(0)])
     panel.refresh()
     assert panel.rate.text() == "333 tok/s"
-    assert panel.speedup.text() == "×3.3"
+    assert panel.speedup.text() == "3.3 ×"
     assert panel.accepted.text() == "3.3"
     assert panel.round.text() == "10.0 ms"
-    assert panel.plain.text() == "plain decoding 100 tok/s"
+    assert panel.plain.text() == "without drafting 100 tok/s"
+    assert panel.verdict.text() == "faster than without drafting."
+    assert panel.verdict.accessibleName().endswith(": 3.3 × faster than without drafting.")
     assert panel.bars.accessibleDescription().startswith("1: 67%, 2: 67%, 3: 33%")
     shown.counters.add([record(1)] * (STRIP + 5))
     assert len(shown.counters.last) == STRIP
@@ -220,6 +223,77 @@ def test_the_panel_says_whether_drafted_text_is_plain_text(
         assert panel.exact.accessibleName().startswith("Drafted text: Drafted text is plain text")
     meters.set_model(replace(MODEL, exact=True, block=0))
     assert panel.exact.text() == "—"  # nothing is drafted
+
+
+def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundRecord:
+    return replace(record(0, drafted=0, ms=ms), reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("records", "plain", "says"),
+    [
+        ([], 100.0, "Ask something: what drafting does for the answer shows here."),
+        ([record(3)], None, "Drafting. How much faster was not measured yet."),
+        ([record(3)] * 3, 160.0, "2.5 × faster than without drafting."),
+        ([record(1)] * 3, 196.0, "As fast as without drafting."),
+        ([record(0)] * 3, 200.0, "Drafting costs more here than it saves, for now."),
+        ([record(3), *[step()] * 8], 100.0, "Drafting paused: not worth it for this text."),
+        ([step()], 100.0, "Drafting paused: not worth it for this text."),
+        ([step(WidthReason.FIXED)], 100.0, "Nothing was drafted for this answer."),
+    ],
+)
+def test_one_sentence_first(
+    shown: Meters, records: list[RoundRecord], plain: float | None, says: str
+) -> None:
+    shown.plain_tokens_per_s = plain
+    shown.counters.add(records)
+    assert str(verdict(shown)) == says
+
+
+def test_no_sentence_promises_a_drafter_that_is_not_there(shown: Meters) -> None:
+    shown.set_model(replace(MODEL, block=0))
+    assert str(verdict(shown)) == "No drafter is loaded: one token at a time."
+    shown.set_model(None)
+    assert str(verdict(shown)) == "No model is loaded."
+
+
+def test_plain_decoding_is_no_ratio_of_itself(shown: Meters) -> None:
+    shown.plain_tokens_per_s = 150.0
+    shown.counters.add([step()] * 20)
+    assert shown.counters.tokens_per_s == pytest.approx(100)
+    assert shown.speedup is None
+    assert spread(shown) == ""
+
+
+def test_the_spread_leaves_out_a_tenth_at_each_end(shown: Meters) -> None:
+    shown.plain_tokens_per_s = 100.0
+    shown.counters.add([record(3)] * 9)
+    assert spread(shown) == ""  # too few to speak of
+    shown.counters.add([record(3)] * 11)
+    assert spread(shown) == "×4.0 to ×4.0 over the last steps"
+
+
+def test_a_position_is_told_once_enough_rounds_drafted_it(shown: Meters) -> None:
+    shown.counters.add([record(1, drafted=2), record(2, drafted=2), record(3, drafted=3)])
+    assert shown.counters.shares == [pytest.approx(1.0), pytest.approx(2 / 3), None]
+
+
+def test_nothing_but_the_sentence_before_the_first_answer(
+    qtbot: QtBot, look: Theme, shown: Meters
+) -> None:
+    panel = MeterPanel(shown)
+    qtbot.addWidget(panel)
+    panel.show()
+    parts = (panel.spark, panel.strip, panel.bars, panel.details)
+    assert not any(part.isVisible() for part in parts)
+    shown.counters.add([record(3)])
+    panel.refresh()
+    assert all(part.isVisible() for part in parts)
+    panel.details.click()
+    assert not panel.bars.isVisible()
+    panel.refresh()
+    assert not panel.bars.isVisible()
+    assert panel.strip.isVisible()
 
 
 def test_every_meter_says_what_it_shows(qtbot: QtBot, look: Theme, shown: Meters) -> None:
@@ -267,6 +341,6 @@ def test_a_hidden_panel_is_not_worked_on(
     shown.follow(reply)
     reply.decoded.emit("", "", [record(3)])
     wait_until(lambda: bool(told))
-    assert panel.rate.text() == "—"
+    assert panel.rate.text() == ""
     panel.show()  # and is up to date as soon as it is seen
     assert panel.rate.text() == "400 tok/s"

@@ -41,7 +41,7 @@ def show(
         (Level.OFF, "DFlash off", model(), [record(0, drafted=0)], 50.0),
         (Level.ON, "DFlash on", model(), [record(3)], None),
         (Level.ON, "DFlash on ×4.0", model(), [record(3)], 100.0),
-        (Level.WARN, "DFlash on ×0.50", model(), [record(0)], 200.0),
+        (Level.ON, "DFlash on ×0.50", model(), [record(0)], 200.0),
         (Level.ON, "DFlash on ×4.0 · CPU", model(fallback="No GPU."), [record(3)], 100.0),
     ],
 )

@@ -1,0 +1,58 @@
+"""What drafting does for the answer on view, in one sentence for a person who never heard of it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from app.ui.look import words
+from app.ui.meters.model import Meters
+
+
+class Verdict(NamedTuple):
+    """The sentence, cut where its figure ends; no figure where none was measured."""
+
+    figure: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.figure} {self.words}".strip()
+
+
+EVEN: Final = 0.05
+"""A speed-up this near to 1 is no difference."""
+
+
+def verdict(meters: Meters) -> Verdict:
+    """Never a ratio that was not measured, never one of plain decoding against itself."""
+    gain = None if _why_not(meters) else meters.speedup
+    if gain is not None and gain > 1 + EVEN:
+        return Verdict(f"{gain:.1f} ×", "faster than without drafting.")
+    if gain is None:
+        return Verdict("", _why_not(meters) or "Drafting. How much faster was not measured yet.")
+    if gain >= 1 - EVEN:
+        return Verdict("", "As fast as without drafting.")
+    return Verdict("", "Drafting costs more here than it saves, for now.")
+
+
+def _why_not(meters: Meters) -> str:
+    """Why nothing is drafted; nothing where something is."""
+    model, counters = meters.model, meters.counters
+    if model is None:
+        return "No model is loaded."
+    if not model.has_draft:
+        return "No drafter is loaded: one token at a time."
+    if not counters.totals.rounds:
+        return "Ask something: what drafting does for the answer shows here."
+    if counters.paused:
+        return "Drafting paused: not worth it for this text."
+    return "" if counters.totals.drafted else "Nothing was drafted for this answer."
+
+
+def spread(meters: Meters) -> str:
+    """Between what the speed-up lay over the last rounds, leaving out a tenth at each end."""
+    plain, rates = meters.plain_tokens_per_s, sorted(meters.counters.rates)
+    if meters.speedup is None or not plain or len(rates) < 10:
+        return ""
+    tenth = len(rates) // 10
+    low, high = rates[tenth] / plain, rates[-1 - tenth] / plain
+    return f"{words.times(low)} to {words.times(high)} over the last steps"
