@@ -94,6 +94,7 @@ DEMO: Final = KnownModel(
     id="demo",
     title="Built-in guide",
     summary="A tiny demo model that comes with Slipstream and explains it.",
+    max_context=32_768,
 )
 
 

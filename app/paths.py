@@ -16,6 +16,7 @@ import platformdirs
 HOME_VARIABLE: Final = "SLIPSTREAM_HOME"
 
 _PACKAGE: Final = Path(__file__).resolve().parent
+_chosen: Final[dict[str, Path]] = {}  # by the user, in place of the system's
 _dirs: Final = platformdirs.PlatformDirs("slipstream", appauthor=False)
 
 
@@ -26,7 +27,7 @@ def config() -> Path:
 
 def data() -> Path:
     """What must not be lost: models and conversations."""
-    return _under_home("data") or _dirs.user_data_path
+    return _chosen.get("data") or _under_home("data") or _dirs.user_data_path
 
 
 def state() -> Path:
@@ -54,6 +55,13 @@ def chats_file() -> Path:
 def models() -> Path:
     """One folder a model."""
     return data() / "models"
+
+
+def use_data(folder: Path | None) -> None:
+    """Have `data` be this folder in this process; None: the one that it is at first."""
+    _chosen.clear()
+    if folder is not None:
+        _chosen["data"] = folder
 
 
 def log_file() -> Path:

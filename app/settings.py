@@ -21,7 +21,9 @@ from app.errors import OptionError, OutputError
 from app.files import replace_text
 from app.limits import Range
 
-VERSION: Final = 1
+VERSION: Final = 2
+_FORMER_LIMIT: Final = 1024
+"""Tokens of an answer that version 1 wrote whether it was chosen or not; it cut thinking."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,9 +33,11 @@ class Settings:
     """What the user can choose. Raises `OptionError` for a value it cannot hold.
 
     `seed` None draws a fresh one for every answer; `block` None leaves the block
-    length to the engine. Both are absent from the file then. `draft_backend` is where
-    the drafter runs, "same" beside the target. `models_folder` is empty for the one in the
-    user's data; `xet` allows the hub's protocol of chunks.
+    length to the engine, `threads` None their number; `max_tokens` None is what the
+    context holds. All are absent from the file then. `draft_backend` is where the drafter
+    runs, "same" beside the target. `text_size` is in px, `zoom` in per cent. `models_folder`
+    is empty for the one in the user's data, `data` for the system's own place of that; `xet`
+    allows the hub's protocol of chunks.
     """
 
     version: int = VERSION
@@ -48,14 +52,18 @@ class Settings:
     min_p: float = 0.0
     seed: int | None = None
     block: int | None = None
-    max_tokens: int = 1024
+    max_tokens: int | None = None
     n_ctx: int = 4096
+    threads: int | None = None
     think: bool = False
     send_with: Literal["enter", "ctrl-enter"] = "enter"
     show_meters: bool = True
     show_sidebar: bool = True
     models_folder: str = ""
     xet: bool = False
+    text_size: int = 15
+    zoom: int = 100
+    data: str = ""
 
     def __post_init__(self) -> None:
         for name in _HINTS:
@@ -73,6 +81,8 @@ _HINTS: Final = get_type_hints(Settings)
 RANGES: Final[dict[str, Range]] = {
     **{name: range_ for name, range_ in limits.RANGES.items() if name in _HINTS},
     "seed": Range(0, 2**63 - 1),  # the largest integer of TOML
+    "text_size": Range(11, 24),
+    "zoom": Range(80, 250),
     "max_tokens": replace(limits.RANGES["max_tokens"], least=1),  # none is no answer
 }
 """What each number may be, for the checks here and for what the window says."""
@@ -129,6 +139,8 @@ def _usable(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if _version(table) > VERSION:
         # Its own keys are no problem then: they wait for that version.
         _log.info("The settings are of a newer Slipstream (version %s).", table["version"])
+    if _version(table) < VERSION and table.get("max_tokens") == _FORMER_LIMIT:
+        table = {name: value for name, value in table.items() if name != "max_tokens"}
     for name, value in table.items():
         if name == "version":
             continue

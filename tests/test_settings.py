@@ -42,8 +42,20 @@ def test_saved_is_loaded(file: Path, value: Settings) -> None:
 def test_the_file_is_readable(file: Path) -> None:
     settings.save(file, Settings())
     lines = file.read_text(encoding="utf-8").splitlines()
-    assert lines[:4] == ["version = 1", 'theme = "system"', 'model = "demo"', 'backend = "auto"']
+    assert lines[:4] == ["version = 2", 'theme = "system"', 'model = "demo"', 'backend = "auto"']
     assert not [line for line in lines if line.startswith(("seed", "block"))]
+
+
+def test_the_limit_that_nobody_chose_is_none(file: Path) -> None:
+    write(file, "version = 1\nmax_tokens = 1024\ntop_k = 7\n")
+    assert settings.load(file) == (Settings(top_k=7), ())
+
+
+def test_a_limit_that_was_chosen_stays(file: Path) -> None:
+    write(file, "version = 1\nmax_tokens = 2048\n")
+    assert settings.load(file).settings.max_tokens == 2048
+    settings.save(file, Settings(max_tokens=1024))
+    assert settings.load(file).settings.max_tokens == 1024
 
 
 def test_defaults_without_a_file(file: Path) -> None:

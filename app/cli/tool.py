@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from app import log, paths, settings
+from app import log, moving, paths, settings
 from app.cli import ask, bench, convert, devices, models, pull, remove, selftest
 from app.cli.command import FAILED, INTERRUPTED, Command, Context
 from app.cli.console import Console
@@ -48,9 +48,9 @@ def main(
     args = build_parser().parse_args(argv)
     console = Console(args.json)
     log.start(paths.log_file(), args.verbose)
-    library = library or Library.of_user(
-        settings.load(paths.settings_file()).settings.models_folder
-    )
+    if library is None:
+        moving.use_known()
+        library = Library.of_user(settings.load(paths.settings_file()).settings.models_folder)
     try:
         return _run(args, Context(library, engine, console))
     except SlipstreamError as error:

@@ -1,7 +1,7 @@
 """The window's composition root. Order matters:
 
 1. the log, so that everything after it can speak, Qt too;
-2. the settings, which the look depends on;
+2. the settings, which the look depends on, and the folders where the user wants them;
 3. Qt's application, then fonts and palette, before any widget exists;
 4. the engine's thread, then the window, which starts loading the model;
 5. signal handlers, which need the window, and the event loop.
@@ -12,6 +12,7 @@ The engine is closed by the window, or here if there never was one.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from PySide6.QtCore import QMessageLogContext, QSettings, QtMsgType, qInstallMes
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app import log, paths, settings
+from app import log, moving, paths, settings
 from app.download import Access
 from app.download.token import Tokens
 from app.engine import Engine, Figures
@@ -56,12 +57,15 @@ def run(argv: Sequence[str] | None = None) -> int:
     log.start(paths.log_file())
     qInstallMessageHandler(_log_qt)
     chosen, problems = settings.load(paths.settings_file())
+    problems = (*problems, *moving.settle(chosen))
+    if chosen.zoom != 100:  # Qt reads it once
+        os.environ.setdefault("QT_SCALE_FACTOR", str(chosen.zoom / 100))
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(list(sys.argv[:1] if argv is None else argv))
     QGuiApplication.setApplicationName("Slipstream")
     QGuiApplication.setDesktopFileName("slipstream")
-    look = Theme(app, chosen.theme)
+    look = Theme(app, chosen.theme, chosen.text_size)
     app.setWindowIcon(icons.icon("app", DARK.accent, 64))
     library, tokens = Library.of_user(chosen.models_folder), Tokens()
 

@@ -67,6 +67,7 @@ QPushButton[kind="outline"], QToolButton[kind="outline"] {
   border-color: $line_strong; padding: 6px 12px; background: $raised;
 }
 QPushButton[kind="outline"]:hover, QToolButton[kind="outline"]:hover { background: $hover; }
+QPushButton[kind="outline"]:focus, QToolButton[kind="outline"]:focus { border-color: $text; }
 QPushButton[kind="suggestion"] {
   border: 1px solid $line; border-radius: 10px; padding: 11px 16px; text-align: left;
   background: $raised;

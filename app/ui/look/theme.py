@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
@@ -51,10 +52,11 @@ MONO: Final = "JetBrains Mono"
 class Theme(QObject):
     """The palette in use: the user's choice, or the system's where it is `system`."""
 
-    def __init__(self, app: QApplication, choice: str = "system") -> None:
+    def __init__(self, app: QApplication, choice: str = "system", text_size: int = 15) -> None:
         super().__init__(app)
         self._app = app
         self._choice = choice
+        _current.scale = text_size / Size.BODY
         load_fonts()
         app.setStyle("Fusion")
         app.setFont(font(Size.CONTROL))
@@ -65,12 +67,31 @@ class Theme(QObject):
         self._choice = choice
         self._apply()
 
+    def set_text_size(self, px: int) -> None:
+        """Of the body, in px; all other sizes keep their ratio to it."""
+        before, _current.scale = _current.scale, px / Size.BODY
+        ratio = _current.scale / before
+        if ratio == 1:
+            return
+        self._app.setFont(font(Size.CONTROL))
+        for widget in self._app.allWidgets():
+            size = widget.font().pointSizeF()
+            if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and size > 0:
+                larger = widget.font()
+                larger.setPointSizeF(size * ratio)
+                widget.setFont(larger)
+        # Documents have their sizes from when they were written: another palette's event has
+        # them written again, and its object says that there is something new.
+        _current.palette = replace(_current.palette)
+        for widget in self._app.allWidgets():
+            QApplication.sendEvent(widget, QEvent(QEvent.Type.PaletteChange))
+
     def _apply(self) -> None:
         dark = self._choice == "dark"
         if self._choice == "system":
             dark = QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
         wanted = DARK if dark else LIGHT
-        if _current.palette is wanted and self._app.styleSheet():
+        if _current.palette == wanted and self._app.styleSheet():
             return
         _current.palette = wanted
         self._app.setPalette(_qpalette(wanted))
@@ -79,6 +100,7 @@ class Theme(QObject):
 
 class _Current:
     palette: Palette = LIGHT
+    scale: float = 1.0
 
 
 _current: Final = _Current()
@@ -98,7 +120,7 @@ def colour(value: str, alpha: float = 1.0) -> QColor:
 def font(px: float, weight: QFont.Weight = QFont.Weight.Normal, family: str = SANS) -> QFont:
     """A font of `px` pixels. By points, because pixel sizes cannot be fractions."""
     result = QFont([family, "Noto Sans", "Noto Color Emoji"])
-    result.setPointSizeF(points(px))
+    result.setPointSizeF(points(px * _current.scale))
     result.setWeight(weight)
     if family == MONO:
         result.setStyleHint(QFont.StyleHint.Monospace)

@@ -1,126 +1,100 @@
-"""The settings: a sheet over the right side of the window.
+"""The settings: a sheet beside the conversation.
 
-A value is taken over as soon as it is one that can be used; otherwise its field says
-what is wrong and the old value stays in force.
+A value is taken over as soon as it is one that can be used; otherwise its field says what is
+wrong, and the old value stays in force and in the field. What plays no part now, or is not
+what is really used, says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app.errors import OptionError
-from app.settings import RANGES
-from app.ui.look import theme
-from app.ui.look.controls import Segments
-from app.ui.look.sheet import Sheet, note, section
-from app.ui.look.theme import Size
+from app import paths
+from app.engine import DeviceInfo, LoadedModel
+from app.settings import Settings
+from app.ui.look.controls import Elided, Segments
+from app.ui.look.sheet import Sheet, note
+from app.ui.look.theme import Space
 from app.ui.settings.flow import SettingsFlow
+from app.ui.settings.rows import Group, NumberRow, choice
 
-_VERIFY: Final = {
-    "greedy": "Greedy",
-    "gpu-sample": "GPU sampling",
-    "host-sample": "Host sampling",
-}
+_VERIFY: Final = {"greedy": "Greedy", "gpu-sample": "Sampled", "host-sample": "Sampled on host"}
 _ABOUT_VERIFY: Final = {
-    "greedy": "Takes the likeliest token at each place; what follows plays no part.",
+    "greedy": "Takes the likeliest token at each place; the numbers below play no part.",
     "gpu-sample": "Draws from the model's distribution on the device where it runs.",
-    "host-sample": "Draws from the model's distribution on the CPU.",
+    "host-sample": "Draws from the model's distribution on the CPU: slower on a GPU.",
 }
-
-
 _DRAFTER: Final = {"same": "With the model", "auto": "Auto", "cpu": "CPU", "gpu": "GPU"}
+_SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed")
+_NUMBERS: Final = (
+    ("temperature", "Temperature", "0 is greedy; higher is more varied.", float, ""),
+    ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int, ""),
+    ("top_p", "Top-p", "Keep the likeliest tokens up to this share.", float, ""),
+    ("min_p", "Min-p", "Drop tokens below this share of the best.", float, ""),
+    ("seed", "Seed", "The same seed gives the same answer.", int, "random"),
+    ("block", "Guess length", "Tokens checked in one step, at most.", int, "auto"),
+    ("max_tokens", "Answer limit", "Tokens of one answer, its thinking included.", int, "context"),
+    ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, ""),
+    ("threads", "Threads", "Of the CPU; reloads the model.", int, "auto"),
+    ("text_size", "Text size", "In px: Ctrl and + or - change it too.", int, ""),
+    ("zoom", "Zoom", "Per cent, of everything; from the next start on.", int, ""),
+)
+_GROUPS: Final = {
+    "Answers": ("verify", *_SAMPLING, "think", "max_tokens"),
+    "Engine": ("draft_backend", "block", "n_ctx", "threads"),
+    "Window": ("theme", "text_size", "zoom", "send_with"),
+}
+"""What a group's reset puts back."""
 
 
-class NumberRow(QWidget):
-    """A label, a field and, below it, a hint or what is wrong."""
+class FolderRow(QWidget):
+    """Where something lies, and a button to have it somewhere else."""
 
-    def __init__(
-        self,
-        flow: SettingsFlow,
-        key: str,
-        label: str,
-        hint: str,
-        kind: Callable[[str], float],
-        empty: str = "",
-    ) -> None:
+    change_wanted = Signal()
+
+    def __init__(self, label: str) -> None:
         super().__init__()
-        self._flow = flow
-        self._key, self._kind, self._hint, self._empty = key, kind, hint, empty
-        name = QLabel(label)
-        self.field = QLineEdit()
-        self.field.setFixedWidth(112)
-        self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.field.setPlaceholderText(empty)
-        self.field.setAccessibleName(label)
-        self.field.setAccessibleDescription(hint)
-        self.note = QLabel(hint)
-        self.note.setFont(theme.font(Size.SMALL))
-        self.note.setProperty("kind", "caption")
-        self.note.setWordWrap(True)
-        name.setBuddy(self.field)
+        self.place = Elided()
+        self.place.setProperty("kind", "caption")
+        self.note = note("")
+        button = QPushButton("Move …")
+        button.setProperty("kind", "outline")
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.setAccessibleName(f"Move the {label.lower()}")
+        button.clicked.connect(self.change_wanted)
         row = QHBoxLayout()
-        row.addWidget(name)
+        row.addWidget(QLabel(label))
         row.addStretch(1)
-        row.addWidget(self.field)
+        row.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         column.addLayout(row)
+        column.addWidget(self.place)
         column.addWidget(self.note)
-        self.field.textEdited.connect(lambda _: self._check())
-        self.field.editingFinished.connect(self._finish)
-        flow.follow(key, self.show_value)
 
-    def show_value(self, value: float | None) -> None:
-        if not self.field.hasFocus():
-            self.field.setText(
-                "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-            )
-            self._complain("")
-
-    def _check(self) -> Any:
-        """The value, if it can be used; else a complaint, and `...` for none."""
-        text = self.field.text().strip()
-        try:
-            unset = not text and bool(self._empty)
-            value: Any = None if unset else self._kind(text.replace(",", "."))
-            replace(self._flow.current, **{self._key: value})
-        except (ValueError, OptionError):
-            none = f", or nothing for “{self._empty}”" if self._empty else ""
-            self._complain(f"Use {RANGES[self._key]}{none}.")
-            return ...
-        self._complain("")
-        return value
-
-    def _finish(self) -> None:
-        if (value := self._check()) is not ...:
-            self._flow.change(**{self._key: value})
-
-    def _complain(self, text: str) -> None:
-        self.note.setText(text or self._hint)
-        self.note.setProperty("kind", "error" if text else "caption")
-        self.field.setProperty("invalid", bool(text))
-        self.field.setAccessibleDescription(text or self._hint)
-        for widget in (self.note, self.field):
-            widget.style().unpolish(widget)
-            widget.style().polish(widget)
+    def show_place(self, now: Path, wanted: str) -> None:
+        self.place.set_text(str(now))
+        moves = bool(wanted) and Path(wanted) != now
+        self.note.setText(f"Moves to {wanted} when Slipstream starts again." if moves else "")
+        self.note.setVisible(moves)
 
 
 class SettingsSheet(Sheet):
+    folder_wanted = Signal(str)  # the setting that says where it is
+
     def __init__(self, flow: SettingsFlow, parent: QWidget | None = None) -> None:
         super().__init__("Settings", parent)
-
+        self._flow = flow
+        self._model: LoadedModel | None = None
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = note("")
         self.drafter = Segments("Drafter runs on", _DRAFTER)
@@ -128,63 +102,123 @@ class SettingsSheet(Sheet):
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
         self.numbers = {
-            key: NumberRow(flow, key, label, hint, kind, empty)
-            for key, label, hint, kind, empty in (
-                ("temperature", "Temperature", "0 is greedy; higher is more varied.", float, ""),
-                ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int, ""),
-                ("top_p", "Top-p", "Keep the likeliest tokens up to this share.", float, ""),
-                ("min_p", "Min-p", "Drop tokens below this share of the best.", float, ""),
-                ("seed", "Seed", "The same seed gives the same answer.", int, "random"),
-                ("block", "Block length", "Tokens verified in one round.", int, "auto"),
-                ("max_tokens", "Answer limit", "Tokens of one answer, at most.", int, ""),
-                ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, ""),
+            key: NumberRow(
+                key,
+                label,
+                hint,
+                kind,
+                empty,
+                partial(self._check, key),
+                partial(self._take, key),
             )
+            for key, label, hint, kind, empty in _NUMBERS
         }
-        form = self.form
-        form.addWidget(section("Answers"))
-        form.addWidget(QLabel("Verify"))
-        form.addWidget(self.verify, 0, Qt.AlignmentFlag.AlignLeft)
+        self.groups = {title: Group(title) for title in _GROUPS}
+        self.folders = {"data": FolderRow("Chats and models")}
+        self._lay_out(self.form)
+        self._wire()
+
+    def _lay_out(self, form: QVBoxLayout) -> None:
+        left, numbers = Qt.AlignmentFlag.AlignLeft, self.numbers
+        form.addWidget(self.groups["Answers"])
+        form.addWidget(self.verify, 0, left)
         form.addWidget(self._about_verify)
-        for key in ("temperature", "top_k", "top_p", "min_p", "seed"):
-            form.addWidget(self.numbers[key])
-        form.addWidget(_choice("Think first", self.think))
-        form.addWidget(section("Engine"))
+        for key in _SAMPLING:
+            form.addWidget(numbers[key])
+        form.addWidget(choice("Think first", self.think))
+        form.addWidget(numbers["max_tokens"])
+        form.addWidget(self.groups["Engine"])
         form.addWidget(QLabel("Drafter runs on"))
-        form.addWidget(self.drafter, 0, Qt.AlignmentFlag.AlignLeft)
-        for key in ("block", "max_tokens", "n_ctx"):
-            form.addWidget(self.numbers[key])
-        form.addWidget(section("Window"))
-        form.addWidget(_choice("Theme", self.theme))
-        form.addWidget(_choice("Send with", self.send))
-        form.addWidget(section("About"))
-        form.addWidget(
-            note(
-                "Slipstream answers with Qwen3.5 models on this machine and drafts with DFlash. "
-                "Nothing leaves it. Typefaces: Inter and JetBrains Mono, SIL Open Font License."
-            )
-        )
+        form.addWidget(self.drafter, 0, left)
+        for key in ("block", "n_ctx", "threads"):
+            form.addWidget(numbers[key])
+        form.addWidget(self.groups["Window"])
+        form.addWidget(choice("Theme", self.theme))
+        form.addWidget(choice("Send with", self.send))
+        form.addWidget(numbers["text_size"])
+        form.addWidget(numbers["zoom"])
+        form.addSpacing(Space.M)
+        for row in self.folders.values():
+            form.addWidget(row)
         form.addStretch(1)
+
+    def _wire(self) -> None:
+        flow, follow = self._flow, self._flow.follow
         self.verify.chosen.connect(lambda key: flow.change(verify=key))
         self.drafter.chosen.connect(lambda key: flow.change(draft_backend=key))
         self.theme.chosen.connect(lambda key: flow.change(theme=key))
         self.send.chosen.connect(lambda key: flow.change(send_with=key))
         self.think.chosen.connect(lambda key: flow.change(think=key == "on"))
-        flow.follow("verify", self._show_verify)
-        flow.follow("draft_backend", self.drafter.choose)
-        flow.follow("theme", self.theme.choose)
-        flow.follow("send_with", self.send.choose)
-        flow.follow("think", lambda think: self.think.choose("on" if think else "off"))
+        for key, row in self.numbers.items():
+            follow(key, row.show_value)
+        follow("draft_backend", self.drafter.choose)
+        follow("theme", self.theme.choose)
+        follow("send_with", self.send.choose)
+        follow("think", lambda think: self.think.choose("on" if think else "off"))
+        follow("verify", self._show_verify)
+        for key in ("block", "n_ctx", "temperature"):
+            follow(key, lambda _: self._tell())
+        for title, group in self.groups.items():
+            group.reset_wanted.connect(lambda t=title: self._reset(t))
+        for key, folder in self.folders.items():
+            folder.change_wanted.connect(lambda k=key: self.folder_wanted.emit(k))
+            follow(key, lambda _: self._show_folders())
+
+    def set_model(self, model: LoadedModel | None) -> None:
+        """What is loaded: it says what of the numbers is really used."""
+        self._model = model
+        self._tell()
+
+    def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
+        gpus = [d for d in devices if d.kind == "gpu"]
+        usable = any(d.usable for d in gpus)
+        why = next((d.reason for d in gpus if d.reason), "This machine has no usable GPU.")
+        self.drafter.set_available("gpu", "" if usable else why)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        for row in self.numbers.values():
+            row.reset()  # nothing stands here that is not in force
+        self._show_folders()
+
+    def _check(self, key: str, value: object) -> None:
+        replace(self._flow.current, **{key: value})  # type: ignore[arg-type]
+
+    def _take(self, key: str, value: object) -> None:
+        self._flow.change(**{key: value})
+
+    def _reset(self, title: str) -> None:
+        first = {f.name: f.default for f in fields(Settings)}
+        self._flow.change(**{key: first[key] for key in _GROUPS[title]})
+        for row in self.numbers.values():
+            row.reset()
 
     def _show_verify(self, way: str) -> None:
         self.verify.choose(way)
         self._about_verify.setText(_ABOUT_VERIFY[way])
+        self._tell()
 
+    def _show_folders(self) -> None:
+        settings = self._flow.current
+        self.folders["data"].show_place(paths.data(), settings.data)
 
-def _choice(label: str, control: Segments) -> QWidget:
-    result = QWidget()
-    row = QHBoxLayout(result)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.addWidget(QLabel(label))
-    row.addStretch(1)
-    row.addWidget(control)
-    return result
+    def _tell(self) -> None:
+        """What plays no part, and what is really used where that is something else."""
+        settings, model, numbers = self._flow.current, self._model, self.numbers
+        greedy = settings.verify == "greedy"
+        cold = not greedy and settings.temperature == 0
+        for key in _SAMPLING:
+            none = greedy or (cold and key != "temperature")
+            why = (
+                "Greedy takes the likeliest token." if greedy else "At temperature 0 it is greedy."
+            )
+            numbers[key].tell(f"Plays no part: {why[0].lower()}{why[1:]}" if none else "", not none)
+        block, context = "", ""
+        if model is not None and not model.has_draft:
+            block = "Plays no part: the model was loaded without a drafter."
+        elif model is not None and (settings.block or 0) > model.block:
+            block = f"This drafter guesses {model.block} at most: {model.block} are used."
+        if model is not None and model.n_ctx != settings.n_ctx:
+            context = f"{model.n_ctx:,} are in use: the most that this model was made for."
+        numbers["block"].tell(block)
+        numbers["n_ctx"].tell(context)

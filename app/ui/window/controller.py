@@ -10,6 +10,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app import catalog
 from app.conversation import Conversation, End, Removed, Role, Turn
 from app.engine import AskParams, Backend, Sampling, Verify
 from app.errors import ContextFullError, SlipstreamError
@@ -24,7 +25,7 @@ from app.ui.settings.flow import SettingsFlow
 from app.ui.window.answers import Answers
 from app.ui.window.book import Book
 
-_RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx"})
+_RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx", "threads"})
 """Settings that another load has to bring into force."""
 
 KEEP_MS: Final = 700
@@ -205,12 +206,13 @@ class Controller(QObject):
 
     def _ask_params(self) -> AskParams | None:
         """How the next answer is made; None where none can be now."""
-        if self._loader.obstacle:
+        if self._loader.obstacle or self._loader.model is None:
             return None
         s = ChatOptions.of_json(self.current.options).over(self._flow.current)
         try:
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)
-            return AskParams(s.max_tokens, Verify(s.verify), sampling, s.block, think=s.think)
+            limit = s.max_tokens or self._loader.model.n_ctx  # what the context holds
+            return AskParams(limit, Verify(s.verify), sampling, s.block, think=s.think)
         except SlipstreamError as error:
             self.refused.emit(error)
             return None
@@ -250,7 +252,12 @@ class Controller(QObject):
         self.answers.stop_running(End.RELOADED)
         s = self._flow.current
         draft = None if s.draft_backend == "same" else Backend(s.draft_backend)
-        choice = LoadChoice(s.model, Backend(s.backend), draft_backend=draft, n_ctx=s.n_ctx)
+        known = catalog.find(s.model)
+        # Beyond what it was made for, a model answers nonsense and takes memory for it.
+        n_ctx = min(s.n_ctx, (known and known.max_context) or s.n_ctx)
+        choice = LoadChoice(
+            s.model, Backend(s.backend), draft_backend=draft, n_ctx=n_ctx, threads=s.threads
+        )
         self._loader.load(choice)
 
     def choose_device(self, kind: str) -> None:

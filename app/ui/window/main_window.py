@@ -30,12 +30,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import catalog
+from app import catalog, paths
 from app.conversation import Conversation, Removed
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
 from app.history import History
-from app.settings import Settings
+from app.settings import RANGES, Settings
 from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
@@ -219,6 +219,7 @@ class MainWindow(QMainWindow):
         self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
         for sheet in (self.sheet, self.help, self.models_sheet):
             sheet.closed.connect(self._close_sheet)
+        self.sheet.folder_wanted.connect(self._choose_folder)
         self.sides.changed.connect(self._show_sides)
         self._wire_models()
 
@@ -284,6 +285,9 @@ class MainWindow(QMainWindow):
         actions.connect(actions.write, self.composer.field.setFocus)
         actions.connect(actions.models, self.show_models)
         actions.connect(actions.settings, self.toggle_settings)
+        actions.connect(actions.larger, lambda: self._change_text_size(1))
+        actions.connect(actions.smaller, lambda: self._change_text_size(-1))
+        actions.connect(actions.usual_size, lambda: self.flow.change(text_size=15))
         for topic, action in actions.help.items():
             actions.connect(action, partial(self._open_help, topic))
         actions.connect(actions.rename, self._rename_chat)
@@ -296,6 +300,7 @@ class MainWindow(QMainWindow):
     def _follow_settings(self) -> None:
         follow = self.flow.follow
         follow("theme", self._look.choose)
+        follow("text_size", self._look.set_text_size)
         follow("send_with", self.composer.set_send_with)
         follow("think", self.composer.set_think)
         follow("think", self.context.set_think)
@@ -436,6 +441,7 @@ class MainWindow(QMainWindow):
     def _show_model(self, model: LoadedModel | None) -> None:
         self.meters.set_model(model)
         self.context.set_size(model.n_ctx if model else 0)
+        self.sheet.set_model(model)
         self.header.set_model(model)
         self.model_list.refresh()
         if model is None:
@@ -486,6 +492,7 @@ class MainWindow(QMainWindow):
     def _show_devices(self, devices: Sequence[DeviceInfo]) -> None:
         self.header.set_devices(devices)
         self.help.devices = devices
+        self.sheet.set_devices(devices)
 
     def _tell(self, error: SlipstreamError, topic: str = "") -> Notice:
         return self.notices.add(error.message, error.remedy, level="error", topic=topic)
@@ -549,6 +556,16 @@ class MainWindow(QMainWindow):
             self._close_sheet()
         else:
             self.sides.open_sheet(self.sheet)
+
+    def _change_text_size(self, by: int) -> None:
+        wanted = self.flow.current.text_size + by
+        if RANGES["text_size"].holds(wanted):
+            self.flow.change(text_size=wanted)
+
+    def _choose_folder(self, setting: str) -> None:
+        folder = QFileDialog.getExistingDirectory(self, "Move to", str(paths.data().parent))
+        if folder:
+            self.flow.change(**{setting: folder})
 
     def _open_help(self, topic: Topic) -> None:
         self.help.show_topic(topic)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
 
 from app import paths
 from app.ui.look import icons, theme
@@ -76,3 +77,17 @@ def _luminance(value: str) -> float:
     channels = (int(value[i : i + 2], 16) / 255 for i in (1, 3, 5))
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_a_larger_text_is_larger_everywhere(look: Theme, qtbot: QtBot) -> None:
+    label = QLabel("Text")
+    qtbot.addWidget(label)
+    label.setFont(theme.font(theme.Size.SMALL))
+    small = label.font().pointSizeF()
+    try:
+        look.set_text_size(20)
+        assert label.font().pointSizeF() == pytest.approx(small * 20 / 15)
+        assert theme.font(theme.Size.SMALL).pointSizeF() == pytest.approx(small * 20 / 15)
+    finally:
+        look.set_text_size(15)
+    assert label.font().pointSizeF() == pytest.approx(small)

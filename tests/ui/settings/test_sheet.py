@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QObject, Qt
 from pytestqt.qtbot import QtBot
 
+from app import paths
+from app.engine import DeviceInfo, LoadedModel
+from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.settings import Settings
 from app.ui.look.theme import Theme
 from app.ui.settings.flow import SettingsFlow
@@ -34,8 +40,9 @@ def enter(qtbot: QtBot, sheet: SettingsSheet, key: str, text: str) -> None:
 
 
 def test_a_value_is_taken_over(qtbot: QtBot, sheet: SettingsSheet, flow: SettingsFlow) -> None:
+    flow.change(verify="host-sample")
     enter(qtbot, sheet, "temperature", "1,25")
-    assert flow.current == Settings(temperature=1.25)
+    assert flow.current == Settings(verify="host-sample", temperature=1.25)
 
 
 def test_what_changes_elsewhere_is_shown(sheet: SettingsSheet, flow: SettingsFlow) -> None:
@@ -58,9 +65,14 @@ def test_what_changes_elsewhere_is_shown(sheet: SettingsSheet, flow: SettingsFlo
 def test_a_bad_value_is_refused_where_it_stands(
     qtbot: QtBot, sheet: SettingsSheet, flow: SettingsFlow, key: str, text: str, range_: str
 ) -> None:
-    enter(qtbot, sheet, key, text)
+    flow.change(verify="host-sample")
+    before = flow.current
     row = sheet.numbers[key]
-    assert flow.current == Settings()
+    stood = row.field.text()
+    enter(qtbot, sheet, key, text)
+    assert flow.current == before
+    assert row.field.text() == stood  # what cannot be used does not stand
+    assert f"“{text}” was not taken" in row.note.text()
     assert range_ in row.note.text()
     assert row.note.property("kind") == "error"
     assert range_ in row.field.accessibleDescription()
@@ -85,3 +97,80 @@ def test_every_way_to_verify_can_be_chosen(
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert sheet.verify.choice() == way
     assert flow.current.verify == way
+
+
+MODEL = LoadedModel("m", 1, 1, "F16", "cpu", FAKE_CPU, 8, 8, n_ctx=4096, n_vocab=10, block=16)
+
+
+def test_nothing_that_was_typed_stands_when_it_is_opened_again(
+    qtbot: QtBot, sheet: SettingsSheet
+) -> None:
+    field = sheet.numbers["n_ctx"].field
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, "17")
+    assert sheet.numbers["n_ctx"].note.property("kind") == "error"
+    sheet.hide()
+    sheet.show()
+    assert field.text() == "4096"
+    assert sheet.numbers["n_ctx"].note.property("kind") == "caption"
+
+
+def test_sampling_plays_no_part_under_greedy(sheet: SettingsSheet, flow: SettingsFlow) -> None:
+    for key in ("temperature", "top_k", "top_p", "min_p", "seed"):
+        assert not sheet.numbers[key].field.isEnabled()
+        assert "Plays no part" in sheet.numbers[key].note.text()
+    flow.change(verify="gpu-sample")
+    assert sheet.numbers["top_k"].field.isEnabled()
+    flow.change(temperature=0.0)
+    assert sheet.numbers["temperature"].field.isEnabled()
+    assert not sheet.numbers["top_k"].field.isEnabled()
+
+
+def test_what_is_not_used_as_it_was_chosen_says_so(
+    sheet: SettingsSheet, flow: SettingsFlow
+) -> None:
+    flow.change(block=64, n_ctx=262_144)
+    sheet.set_model(replace(MODEL, n_ctx=32_768))
+    assert "16 are used" in sheet.numbers["block"].note.text()
+    assert "32,768 are in use" in sheet.numbers["n_ctx"].note.text()
+    flow.change(block=8, n_ctx=32_768)
+    assert sheet.numbers["block"].note.text() == "Tokens checked in one step, at most."
+    sheet.set_model(replace(MODEL, block=0))
+    assert "without a drafter" in sheet.numbers["block"].note.text()
+
+
+def test_a_gpu_that_is_not_there_says_why(sheet: SettingsSheet) -> None:
+    sheet.set_devices((FAKE_CPU, DeviceInfo("GPU", "No GPU", "gpu", 0, 0, False, "No driver.")))
+    assert not sheet.drafter.button("gpu").isEnabled()
+    assert sheet.drafter.button("gpu").toolTip() == "No driver."
+    sheet.set_devices((FAKE_CPU, FAKE_GPU))
+    assert sheet.drafter.button("gpu").isEnabled()
+
+
+@pytest.mark.parametrize("title", ["Answers", "Engine", "Window"])
+def test_a_group_is_reset_alone(sheet: SettingsSheet, flow: SettingsFlow, title: str) -> None:
+    changed = {"top_k": 7, "think": True, "block": 4, "threads": 2, "theme": "dark", "zoom": 150}
+    flow.change(**changed)
+    sheet.groups[title].reset.click()
+    first = Settings()
+    back = {key for key, value in changed.items() if getattr(flow.current, key) != value}
+    assert (
+        back
+        == {
+            "Answers": {"top_k", "think"},
+            "Engine": {"block", "threads"},
+            "Window": {"theme", "zoom"},
+        }[title]
+    )
+    assert all(getattr(flow.current, key) == getattr(first, key) for key in back)
+
+
+def test_a_folder_that_will_move_says_so(
+    sheet: SettingsSheet, flow: SettingsFlow, tmp_path: Path
+) -> None:
+    row = sheet.folders["data"]
+    assert row.note.isHidden()
+    flow.change(data=str(tmp_path / "there"))
+    assert "when Slipstream starts again" in row.note.text()
+    assert row.place.whole() == str(paths.data())

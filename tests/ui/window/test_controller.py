@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 
 from app.conversation import End
 from app.engine import Figures, FinishReason, Script
+from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
 from app.ui.meters.model import Meters
@@ -230,7 +231,13 @@ def test_chats_are_known_by_their_ids(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "loads"),
-    [("n_ctx", 512, 2), ("draft_backend", "cpu", 2), ("think", True, 1), ("top_k", 7, 1)],
+    [
+        ("n_ctx", 512, 2),
+        ("draft_backend", "cpu", 2),
+        ("think", True, 1),
+        ("top_k", 7, 1),
+        ("threads", 2, 2),
+    ],
 )
 def test_only_what_needs_it_loads_again(
     rig: Rig, wait_until: WaitUntil, name: str, value: object, loads: int
@@ -251,3 +258,33 @@ def test_the_other_device_is_loaded_once(rig: Rig, wait_until: WaitUntil) -> Non
     wait_until(lambda: not rig.loader.activity)
     assert len(rig.models.opened) == 2
     assert rig.loader.model.backend == "cpu"
+
+
+def test_the_guide_gets_no_more_context_than_it_was_made_for(
+    rig: Rig, wait_until: WaitUntil
+) -> None:
+    rig.flow.change(n_ctx=262_144)
+    rig.bridge._timer.start()
+    wait_until(lambda: len(rig.engine.loads) == 2)
+    assert rig.engine.loads[-1].params.n_ctx == 32_768
+
+
+def test_an_answer_may_fill_the_context(rig: Rig) -> None:
+    rig.controller.ask("One")
+    rig.drain(100)
+    rig.flow.change(max_tokens=7)
+    rig.controller.ask("Two")
+    rig.drain(100)
+    assert [a.params.max_tokens for a in rig.engine.asked] == [4096, 7]
+
+
+def test_a_chat_has_options_of_its_own(rig: Rig) -> None:
+    rig.controller.set_options(ChatOptions("Be terse.").choose("think", True))
+    rig.controller.ask("One")
+    rig.drain(100)
+    rig.controller.new_chat()
+    rig.controller.ask("Two")
+    one, two = rig.engine.asked
+    assert [m.content for m in one.chat] == ["Be terse.", "One"]
+    assert [m.content for m in two.chat] == ["Two"]
+    assert (one.params.think, two.params.think) == (True, False)

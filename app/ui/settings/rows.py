@@ -1,0 +1,142 @@
+"""Rows of a settings form: a label, what is chosen, and below it a hint or what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.errors import OptionError
+from app.settings import RANGES
+from app.ui.look.controls import Segments
+from app.ui.look.sheet import note, section
+
+
+class NumberRow(QWidget):
+    """`check` takes a value over, or raises `OptionError`; empty text is None where it may be."""
+
+    def __init__(
+        self,
+        key: str,
+        label: str,
+        hint: str,
+        kind: Callable[[str], float],
+        empty: str,
+        check: Callable[[Any], None],
+        take: Callable[[Any], None],
+    ) -> None:
+        super().__init__()
+        self._key, self._kind, self._hint, self._empty = key, kind, hint, empty
+        self._check_value, self._take = check, take
+        self._value: float | None = None
+        self._told = ""  # what is to be known about the value in force
+        name = QLabel(label)
+        self.field = QLineEdit()
+        self.field.setFixedWidth(112)
+        self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.field.setPlaceholderText(empty)
+        self.field.setAccessibleName(label)
+        self.note = note(hint)
+        name.setBuddy(self.field)
+        row = QHBoxLayout()
+        row.addWidget(name)
+        row.addStretch(1)
+        row.addWidget(self.field)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2)
+        column.addLayout(row)
+        column.addWidget(self.note)
+        self.field.textEdited.connect(lambda _: self._check())
+        self.field.editingFinished.connect(self._finish)
+        self._complain("")
+
+    def show_value(self, value: float | None) -> None:
+        """The value in force; what is being typed stays."""
+        self._value = value
+        if not self.field.hasFocus():
+            self.reset()
+
+    def reset(self) -> None:
+        """Show the value in force, whatever was typed."""
+        value = self._value
+        self.field.setText(
+            "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        )
+        self._complain("")
+
+    def set_empty(self, empty: str) -> None:
+        """What is meant where nothing is typed."""
+        self._empty = empty
+        self.field.setPlaceholderText(empty)
+
+    def tell(self, text: str, plays_a_part: bool = True) -> None:
+        """What is to be known of the value in force, or why it plays no part now."""
+        self._told = text
+        self.field.setEnabled(plays_a_part)
+        self._complain("")
+
+    def _check(self) -> Any:
+        """The value, if it can be used; else a complaint, and `...` for none."""
+        text = self.field.text().strip()
+        try:
+            unset = not text and bool(self._empty)
+            value: Any = None if unset else self._kind(text.replace(",", "."))
+            self._check_value(value)
+        except (ValueError, OptionError):
+            none = f", or nothing for “{self._empty}”" if self._empty else ""
+            self._complain(f"Use {RANGES[self._key]}{none}.")
+            return ...
+        self._complain("")
+        return value
+
+    def _finish(self) -> None:
+        value = self._check()
+        if value is ...:
+            wrong, complaint = self.field.text(), self.note.text()
+            self.reset()  # what cannot be used does not stand
+            self._complain(f"“{wrong}” was not taken. {complaint}")
+        else:
+            self._value = value
+            self._take(value)
+
+    def _complain(self, text: str) -> None:
+        self.note.setText(text or self._told or self._hint)
+        self.note.setProperty("kind", "error" if text else "caption")
+        self.field.setProperty("invalid", bool(text))
+        self.field.setAccessibleDescription(text or self._told or self._hint)
+        for widget in (self.note, self.field):
+            widget.style().unpolish(widget)
+            widget.style().polish(widget)
+
+
+class Group(QWidget):
+    """A heading, with a button that puts what is below it back to what it is at first."""
+
+    reset_wanted = Signal()
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.reset = QPushButton("Reset")
+        self.reset.setProperty("kind", "quiet")
+        self.reset.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.reset.setAccessibleName(f"Reset: {title}")
+        self.reset.setToolTip("Back to what it is at first")
+        self.reset.clicked.connect(self.reset_wanted)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(section(title))
+        row.addStretch(1)
+        row.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignBottom)
+
+
+def choice(label: str, control: Segments) -> QWidget:
+    result = QWidget()
+    row = QHBoxLayout(result)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.addWidget(QLabel(label))
+    row.addStretch(1)
+    row.addWidget(control)
+    return result
