@@ -6,6 +6,7 @@ listed, and the passport of the pair keeps it: nothing is invented.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -25,7 +26,8 @@ _REVISION: Final = re.compile(r"[\w./-]+", re.ASCII)
 class HubSource:
     """A checkpoint on the Hugging Face Hub. `revision` None is not pinned yet: its main branch.
 
-    `licence` is the hub's name of it, None where it is not known.
+    `licence` is the hub's name of it, None where it is not known. One that is on this machine
+    already has its folder, absolute, in place of ``owner/name``.
     """
 
     repo: str
@@ -34,15 +36,24 @@ class HubSource:
 
     @classmethod
     def parse(cls, text: str) -> HubSource:
-        """From ``owner/name`` or ``owner/name@revision``. Raises `OptionError`."""
+        """From ``owner/name``, ``owner/name@revision`` or a folder. Raises `OptionError`."""
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            folder = Path(text.strip()).expanduser()
+            if folder.is_absolute() and folder.is_dir():
+                return cls(str(folder))
         repo, at, revision = text.strip().partition("@")
         repo = repo.removeprefix("https://huggingface.co/").rstrip("/")
         if not _REPO.fullmatch(repo) or (at and not _REVISION.fullmatch(revision)):
             raise OptionError(
                 f"`{text}` is no model on the hub.",
-                remedy="Write `owner/name`, or `owner/name@revision`.",
+                remedy="Write `owner/name`, `owner/name@revision`, or a folder on this machine.",
             )
         return cls(repo, revision or None)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it is on this machine; None for one on the hub."""
+        return Path(self.repo) if Path(self.repo).is_absolute() else None
 
     def __str__(self) -> str:
         return self.repo if self.revision is None else f"{self.repo}@{self.revision}"
@@ -115,9 +126,10 @@ def find(model_id: str) -> KnownModel | None:
 def own(target: HubSource, draft: HubSource | None) -> KnownModel:
     """A pair of the user's choice, as if the catalogue had it."""
     known = [m for m in MODELS if m.target and m.target.repo == target.repo]
-    name = target.repo.partition("/")[2]
+    name = target.folder.name if target.folder else target.repo.partition("/")[2]
+    named = name if target.folder else target.repo
     return KnownModel(
-        id=re.sub(r"[^a-z0-9.-]+", "-", target.repo.lower()).strip("-."),
+        id=re.sub(r"[^a-z0-9.-]+", "-", named.lower()).strip("-.") or "model",
         title=name,
         summary=f"From {target.repo}.",
         target=target,

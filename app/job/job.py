@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from app import download
-from app.catalog import KnownModel
+from app.catalog import HubSource, KnownModel
 from app.download import Access, Found, Listing
 from app.errors import ModelFileError, NoSpaceError, OptionError, OutputError, SlipstreamError
 from app.job.journal import FOLDER, Failure, Journal, Step
@@ -207,21 +207,23 @@ class Job:
 
     def _list(self, on_state: OnState, cancel: CancelToken) -> None:
         sources = self.journal.sources
-        found = download.look(list(sources.values()), self._tools.access, cancel)
-        by_role = dict(zip(sources, found, strict=True))
+        away = {role: source for role, source in sources.items() if source.folder is None}
+        found = download.look(list(away.values()), self._tools.access, cancel) if away else ()
+        by_role = dict(zip(away, found, strict=True))
         self._need_room(by_role)
         self._note(
             self.journal.at(
                 Step.DOWNLOAD,
                 listings={role: one.listing for role, one in by_role.items()},
                 here={role: tuple(sorted(one.here)) for role, one in by_role.items()},
-                cache=str(found[0].cache),
+                cache=str(found[0].cache) if found else "",
             )
         )
 
     def _need_room(self, found: dict[str, Found]) -> None:
         needs = [Need(one.cache, one.missing, "to download") for one in found.values()]
         weights = sum(one.listing.bytes for one in found.values())
+        weights += sum(_weights_in(source.folder) for source in self._local().values())
         needs.append(Need(self._root, converted_bytes(weights, self.journal.type), "to convert"))
         by_folder: dict[tuple[Path, str], int] = {}
         for need in needs:
@@ -233,15 +235,17 @@ class Job:
 
     def _download(self, on_state: OnState, cancel: CancelToken) -> None:
         listings = self.journal.listings
-        fetched = download.fetch(
-            list(listings.values()),
-            self._tools.access,
-            lambda pace: on_state(downloading(pace)),
-            cancel,
-            patience=self._tools.patience,
-            margin=self._tools.margin,
-        )
-        folders = dict(zip(listings, map(str, fetched.folders), strict=True))
+        folders = {role: source.repo for role, source in self._local().items()}
+        if listings:
+            fetched = download.fetch(
+                list(listings.values()),
+                self._tools.access,
+                lambda pace: on_state(downloading(pace)),
+                cancel,
+                patience=self._tools.patience,
+                margin=self._tools.margin,
+            )
+            folders |= dict(zip(listings, map(str, fetched.folders), strict=True))
         self._note(self.journal.at(Step.CONVERT, folders=folders))
 
     def _convert(self, on_state: OnState, cancel: CancelToken) -> None:
@@ -306,8 +310,13 @@ class Job:
 
     # --- parts ------------------------------------------------------------------
 
+    def _local(self) -> dict[str, HubSource]:
+        """The sources that are on this machine already."""
+        return {r: source for r, source in self.journal.sources.items() if source.folder}
+
     def _passport(self) -> Passport:
-        sources = {
+        local = {role: Source(source.repo, "", None, ()) for role, source in self._local().items()}
+        sources = local | {
             role: Source(
                 listing.repo,
                 listing.commit,
@@ -379,6 +388,11 @@ class Job:
                 f"`{error.filename or self._root}` cannot be written: {error.strerror or error}.",
                 remedy="Check its permissions, or choose another folder for models.",
             ) from error
+
+
+def _weights_in(folder: Path | None) -> int:
+    files = folder.glob("*.safetensors") if folder else ()
+    return sum(file.stat().st_size for file in files)
 
 
 def _complete(folder: Path, listing: Listing) -> bool:

@@ -35,7 +35,7 @@ from tests import hub as faults
 from tests.convert import tiny
 from tests.hub import Hub, wait_until
 from tests.job import killed
-from tests.job.conftest import MODEL
+from tests.job.conftest import DEMO, MODEL
 
 BIG = "model.safetensors"
 
@@ -231,6 +231,18 @@ def test_a_journal_that_cannot_be_read_costs_no_list(root: Path, tmp_path: Path)
     folder.mkdir(parents=True)
     (folder / "journal.json").write_text(json.dumps({"id": 5}))
     assert row(root, tmp_path).state is ModelState.AVAILABLE
+
+
+def test_from_folders_on_this_machine(root: Path, tools: Tools) -> None:
+    target, draft = (catalog.HubSource.parse(str(DEMO / part)) for part in ("target", "draft"))
+    model = catalog.own(target, draft)
+    assert model.id == "target"
+    place = Job.start(root, model, tools).run()
+    passport = Passport.read(place)
+    assert passport is not None
+    assert passport.sources["target"].repo == str(DEMO / "target")
+    assert set(passport.files) == {"target", "draft"}
+    assert (DEMO / "target" / BIG).exists()
 
 
 def test_a_target_alone(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:

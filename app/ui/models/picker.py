@@ -31,6 +31,7 @@ class ModelPicker(IconButton):
         self._models: Sequence[ModelStatus] = ()
         self._chosen = ""
         self._short = False
+        self._going = ""  # what is on its way, and how far
         self.popup = _Popup(self)
         self.popup.chosen.connect(self.chosen)
         self.popup.wanted.connect(self.wanted)
@@ -45,6 +46,11 @@ class ModelPicker(IconButton):
         self._chosen = model
         self._show()
 
+    def set_going(self, title: str, fraction: float) -> None:
+        """A model is on its way; none where `title` is empty."""
+        self._going = f" · getting {title} {fraction:.0%}" if title else ""
+        self._name()
+
     def set_short(self, short: bool) -> None:
         self._short = short
         self._name()
@@ -58,8 +64,8 @@ class ModelPicker(IconButton):
         titles = (m.title for m in self._models if m.id == self._chosen)
         title = next(titles, known.title if known else Path(self._chosen).name)
         kind = " · tiny demo model" if known and known.bundled else ""
-        self.setText(title if self._short else f"{title}{kind}")
-        self.set_label(f"Model: {title}{kind}")
+        self.setText(title if self._short else f"{title}{self._going or kind}")
+        self.set_label(f"Model: {title}{kind}{self._going}")
 
     def _open(self) -> None:
         self.opened.emit()

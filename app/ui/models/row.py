@@ -121,6 +121,9 @@ def describe(model: ModelStatus) -> str:
 def passport_text(passport: Passport) -> str:
     lines = []
     for role, source in passport.sources.items():
+        if not source.commit:
+            lines.append(f"{_role(role)}: from `{source.repo}`")
+            continue
         licence = source.licence or "not told"
         lines.append(
             f"{_role(role)}: {source.repo}, commit {source.commit[:12]}, licence {licence}"

@@ -70,8 +70,8 @@ class ModelsSheet(QFrame):
         self.keep = QCheckBox("Keep the downloaded originals after converting")
         self._notes, self._going = _column(), _column()
         self._here, self._there = _column(), _column()
-        self.target = _edit("owner/name of the target", "Target on the hub")
-        self.draft = _edit("owner/name of its DFlash drafter, if any", "Drafter on the hub")
+        self.target = _edit("owner/name of the target, or its folder", "Target")
+        self.draft = _edit("owner/name or folder of its DFlash drafter, if any", "Drafter")
         self.get_own = _button("Get this pair")
         self.get_own.clicked.connect(self._get_own)
         self._complaint = _caption("")
@@ -293,9 +293,21 @@ class ModelsSheet(QFrame):
             self.folder_chosen.emit(folder)
 
     def _choose_folder_to_open(self) -> None:
-        title = "A folder with `target*.gguf` in it"
+        title = "A folder with GGUF files, or with a checkpoint"
         if folder := QFileDialog.getExistingDirectory(self, title, str(Path.home())):
-            self.chosen.emit(folder)
+            self.open(Path(folder))
+
+    def open(self, folder: Path) -> None:
+        """Use the GGUF files in `folder`, or offer to convert the checkpoint that it holds."""
+        if any(folder.glob("*.gguf")) or not (folder / "config.json").is_file():
+            self.chosen.emit(str(folder))
+            return
+        self.target.setText(str(folder))
+        self.draft.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.say(
+            f"`{folder.name}` is a checkpoint, which has to be converted first.",
+            "Name its drafter below if it has one, then press “Get this pair”.",
+        )
 
     def _choose_file_to_open(self) -> None:
         file, _ = QFileDialog.getOpenFileName(

@@ -35,6 +35,7 @@ from app.conversation import Conversation, Removed
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
 from app.history import History
+from app.library import ModelStatus
 from app.settings import RANGES, Settings
 from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
@@ -252,6 +253,8 @@ class MainWindow(QMainWindow):
         getting.ended.connect(self._use_new_model)
         getting.failed.connect(self._tell_not_got)
         getting.stopped.connect(self.model_list.refresh)
+        getting.changed.connect(self._show_getting)
+        self.model_list.changed.connect(self._tell_unfinished)
 
     def _wire_chats(self) -> None:
         controller, book, sidebar = self.controller, self.controller.book, self.sidebar
@@ -535,6 +538,24 @@ class MainWindow(QMainWindow):
         more = {"n_ctx": known.n_ctx} if known and known.n_ctx else {}
         self.flow.change(model=model, **more)
         self.notices.add(f"{known.title if known else model} is ready.", "It is being loaded.")
+
+    def _show_getting(self) -> None:
+        getting = self.getting
+        fraction = getting.state.fraction if getting.state else 0.0
+        self.header.picker.set_going(getting.title, fraction)
+        if getting.model:
+            self.notices.drop("unfinished")
+
+    def _tell_unfinished(self, models: Sequence[ModelStatus]) -> None:
+        """Once, at the start: what a former session did not finish."""
+        self.model_list.changed.disconnect(self._tell_unfinished)
+        for model in models:
+            if model.failure is not None:
+                why = model.failure.message
+                notice = self.notices.add(
+                    f"{model.title} is not finished yet.", why, topic="unfinished"
+                )
+                notice.add_button("Show the models").clicked.connect(self.show_models)
 
     def _tell_not_got(self, error: SlipstreamError) -> None:
         self.model_list.refresh()  # the card there tells

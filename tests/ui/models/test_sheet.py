@@ -170,6 +170,18 @@ def test_a_pair_of_the_users_own(sheet: ModelsSheet, monkeypatch: pytest.MonkeyP
     assert (got, not sheet._complaint.isHidden()) == (["c/d@main"], False)
 
 
+def test_a_checkpoint_that_is_opened_is_to_be_converted(sheet: ModelsSheet, tmp_path: Path) -> None:
+    chosen: list[str] = []
+    sheet.chosen.connect(chosen.append)
+    (tmp_path / "config.json").write_text("{}")
+    sheet.open(tmp_path)
+    assert (chosen, sheet.target.text()) == ([], str(tmp_path))
+    assert any("has to be converted" in text for text in said(sheet))
+    (tmp_path / "target.gguf").write_bytes(b"GGUF")
+    sheet.open(tmp_path)
+    assert chosen == [str(tmp_path)]
+
+
 def test_a_folder_that_is_not_there_is_said(sheet: ModelsSheet, models: FakeModels) -> None:
     models.problem = "The folder is not there."
     sheet.show_models(models.models())

@@ -31,7 +31,8 @@ from app.errors import (
     OptionError,
     OutputError,
 )
-from app.library import ModelStatus
+from app.job import Failure
+from app.library import ModelState, ModelStatus
 from app.settings import Settings
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
@@ -469,6 +470,20 @@ def test_the_picker_offers_what_there_is(open_window: OpenWindow, wait_until: Wa
     assert all(row.isEnabled() for row in rows)
     assert rows[1].accessibleName().startswith("Get Qwen3.5-4B. The model that")
     assert "tiny demo model" in window.header.picker.text()
+
+
+def test_what_was_not_finished_is_told_at_the_start(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    models = FakeModels()
+    failure = Failure("The network was gone.", "Try again.", "retry")
+    models.more = (ModelStatus("going", "A model", ModelState.UNFINISHED, "…", failure=failure),)
+    window = open_window(models=models)
+    wait_until(lambda: "A model is not finished yet." in notices(window))
+    window.getting.model, window.getting.title = "going", "A model"
+    window.getting.changed.emit()
+    assert notices(window) == []
+    assert window.header.picker.text() == "Built-in guide · getting A model 0%"
 
 
 def test_links_show_their_address_first(
