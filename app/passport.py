@@ -112,7 +112,14 @@ class Passport:
                 if progress is not None:
                     progress((at + count) / total)
 
-            if sha256_of(place, on_bytes) != file.sha256:
+            try:
+                found = sha256_of(place, on_bytes)
+            except OSError as error:
+                raise ModelFileError(
+                    f"`{place}` cannot be read: {error.strerror or error}.",
+                    remedy="Check its disk, then convert the model again.",
+                ) from error
+            if found != file.sha256:
                 raise ModelFileError(
                     f"`{place}` is damaged: its contents are not those that were written.",
                     remedy="Convert the model again; if it happens once more, check the disk.",

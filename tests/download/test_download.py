@@ -153,6 +153,21 @@ def test_a_link_that_expires_in_the_middle(hub: Hub, client: Client) -> None:
     assert same(client.get(), hub)
 
 
+def test_contents_that_change_between_two_attempts(hub: Hub, client: Client) -> None:
+    """A part of the old ones is never continued with the new."""
+    served = hub.repos[REPO].folder / BIG
+
+    def change(exchange: faults.Exchange) -> None:
+        faults.cut(0.5)(exchange)
+        served.write_bytes(bytes(1 << 20))
+
+    hub.faults[BIG] = [change]
+    with pytest.raises(DownloadError, match="listed"):
+        client.get()
+    folder = client.get()  # which lists anew
+    assert (folder / BIG).read_bytes() == bytes(1 << 20)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -81,7 +81,8 @@ class Getting(QObject):
         task.run(self, discard, lambda _: self.stopped.emit(), self.failed.emit)
 
     def close(self, seconds: float) -> None:
-        """Stop what runs, waiting for it as long as this."""
+        """Stop what runs, waiting for it as long as this; nothing is told any more."""
+        self.blockSignals(True)
         self.pause()
         if self._last is not None:
             self._last.join(seconds)
