@@ -95,10 +95,16 @@ class KnownModel:
         return self.target is None
 
 
-TYPES: Final = {"q8_0": "Q8_0", "bf16": "BF16"}
+TYPES: Final = {
+    "q4_k_m": "Q4_K_M",
+    "q5_k_m": "Q5_K_M",
+    "q6_k": "Q6_K",
+    "q8_0": "Q8_0",
+    "bf16": "BF16",
+}
 """What a pair from the hub can be stored as, and how that is called."""
 
-DEFAULT_TYPE: Final = "q8_0"
+DEFAULT_TYPE: Final = "q4_k_m"
 """How the weights of a pair that is not in the catalogue are stored."""
 
 DEMO: Final = KnownModel(

@@ -69,12 +69,9 @@ def _convert(
     from app import convert
 
     kind = convert.WeightType(weight_type)
-    if draft is None:
-        output = out / f"target-{kind}.gguf"
-        made = convert.convert_target(target, output, kind, progress=progress, cancelled=cancel)
-        return {"target": _made(made)}
     pair = convert.convert_pair(target, draft, out, kind, progress=progress, cancelled=cancel)
-    return {"target": _made(pair.target), "draft": _made(pair.draft)}
+    made = {"target": _made(pair.target)}
+    return made | ({"draft": _made(pair.draft)} if pair.draft else {})
 
 
 def _made(converted: Any) -> Made:

@@ -99,6 +99,16 @@ def test_from_a_name_to_a_pair(
     assert not [f for f in cache.rglob("*") if f.is_file() and f.stat().st_size > 1_000_000]
 
 
+def test_a_quantised_pair(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
+    place = start(root, tools, weight_type="q4_k_m").run()
+    passport = Passport.read(place)
+    assert passport is not None
+    target = passport.files["target"]
+    assert (passport.type, target.name) == ("q4_k_m", "target-q4_k_m.gguf")
+    assert target.about["errors"]
+    assert target.about["recipe"]
+
+
 def test_the_originals_can_be_kept(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
     start(root, tools, keep_source=True).run()
     assert next(cache.rglob(f"snapshots/*/{BIG}")).is_file()
