@@ -8,7 +8,7 @@
 // drawn at random: the only place where acceptance is made up.
 
 #include "governor.h"
-#include "slipstream.h"
+#include "opened-pair.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,15 +24,6 @@ namespace {
 
 constexpr int k_prompt = 300, k_warm = 5;
 
-slip_error error;
-
-void check(slip_status status) {
-    if (status != SLIP_OK) {
-        std::fprintf(stderr, "%s %s\n", error.message, error.remedy);
-        std::exit(1);
-    }
-}
-
 double now_ms() {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -42,34 +33,15 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-void read_prompt(slip_pair * pair, bool drafting, slip_verify verify) {
-    std::vector<int32_t> tokens(k_prompt);
-    for (int i = 0; i < k_prompt; ++i) {
-        tokens[i] = 100 + i;
-    }
-    slip_prompt_options options = {};
-    options.size     = sizeof(options);
-    options.tokens   = tokens.data();
-    options.n_tokens = k_prompt;
-    options.drafting = drafting;
-    options.sampling = { sizeof(slip_sampling), verify, 0.7f, 20, 0.8f, 0.0f, 1 };
-    slip_prompt_result result = {};
-    result.size = sizeof(result);
-    slip_reset(pair);
-    check(slip_prompt(pair, &options, &result, &error));
-}
-
-double round_ms(slip_pair * pair, int n_draft, slip_round_result & result) {
-    result = {};
-    result.size = sizeof(result);
+double round_ms(opened_pair & pair, int n_draft, slip_round_result & result) {
     const double start = now_ms();
-    check(slip_round(pair, n_draft, /*governed*/ 0, &result, &error));
+    result = pair.round(n_draft);
     return now_ms() - start;
 }
 
 // Median time of a round; the last one's counters in `result`.
-double time_rounds(slip_pair * pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result) {
-    read_prompt(pair, n_draft > 0, verify);
+double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result) {
+    pair.read_prompt(k_prompt, n_draft > 0, verify);
     std::vector<double> times;
     for (int i = 0; i < k_warm + rounds; ++i) {
         const double ms = round_ms(pair, n_draft, result);
@@ -95,11 +67,11 @@ double rate_of(double length, int block) {
 }
 
 // Tokens a second under the governor at that acceptance, and the mean width it chose.
-double governed(slip_pair * pair, const slip_costs & costs, int block, double rate, int tokens, double & mean_width) {
+double governed(opened_pair & pair, const slip_costs & costs, int block, double rate, int tokens, double & mean_width) {
     slip_governor governor(block);
     governor.set_costs(costs);
     std::mt19937 random(1);
-    read_prompt(pair, true, SLIP_VERIFY_GREEDY);
+    pair.read_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
     double total = 0;
     int    done = 0, rounds = 0, widths = 0;
     while (done < tokens) {
@@ -130,24 +102,11 @@ int main(int argc, char ** argv) {
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
     const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
 
-    slip_load_options options = {};
-    options.size     = sizeof(options);
-    options.device   = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
-    options.target   = argv[2];
-    options.draft    = argv[3];
-    options.n_ctx    = 4096;
-    options.n_ubatch = 512;
-    slip_pair * pair = nullptr;
-    check(slip_load(&options, &pair, &error));
-    slip_info info = {};
-    info.size = sizeof(info);
-    check(slip_get_info(pair, &info, &error));
-    const int block = info.block;
+    opened_pair pair(std::string(argv[1]) == "CPU" ? nullptr : argv[1], argv[2], argv[3], 4096);
+    const int block = pair.info.block;
 
-    slip_costs costs = {};
-    costs.size = sizeof(costs);
-    double start = now_ms();
-    check(slip_measure_costs(pair, &costs, &error));
+    const double start = now_ms();
+    const slip_costs costs = pair.costs();
     const double measured_in = now_ms() - start;
 
     // In turns, so that a machine that slows down slows all of them.
@@ -167,7 +126,7 @@ int main(int argc, char ** argv) {
                 "\"host_sample_ms\": %.4f, \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
                 "\"host_us\": %lld, \"governed_tokens_per_s\": %.3f, \"governed_width\": %.2f, \"costs_ms\": %.0f, \"costs\": {\"plain\": %.3f, "
                 "\"draft\": %.3f, \"draft_one\": %.3f",
-        info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), result.n_syncs, result.n_graphs_run,
+        pair.info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), result.n_syncs, result.n_graphs_run,
         result.n_graphs_rebuilt, result.bytes_to_host, static_cast<long long>(result.host_us), by_rule, width, measured_in, costs.plain,
         costs.draft, costs.draft_one);
     for (int w = 2; w <= block; ++w) {
@@ -176,6 +135,5 @@ int main(int argc, char ** argv) {
         }
     }
     std::printf("}}\n");
-    slip_free(pair);
     return 0;
 }

@@ -5,28 +5,16 @@
 //
 // Exit code 77 where there is no CUDA device.
 
-#include "slipstream.h"
+#include "opened-pair.h"
 
 #include "ggml-backend.h"
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <numeric>
-#include <vector>
 
 namespace {
 
 constexpr int k_prompt = 30, k_warm = 4, k_rounds = 8; // the context stays below 256 tokens: the cache's padding
-
-slip_error error;
-
-void check(slip_status status) {
-    if (status != SLIP_OK) {
-        std::printf("%s %s\n", error.message, error.remedy);
-        std::exit(1);
-    }
-}
 
 using read_stats = void (*)(uint64_t * n_direct, uint64_t * n_captured, uint64_t * n_launched);
 
@@ -45,19 +33,8 @@ read_stats stats_of_cuda(const char ** device) {
 }
 
 // Whether `k_rounds` rounds of one width did nothing but launch.
-bool only_launches(slip_pair * pair, read_stats read, bool drafting, int n_draft) {
-    std::vector<int32_t> tokens(k_prompt);
-    std::iota(tokens.begin(), tokens.end(), 100);
-    slip_prompt_options options = {};
-    options.size     = sizeof(options);
-    options.tokens   = tokens.data();
-    options.n_tokens = k_prompt;
-    options.drafting = drafting;
-    options.sampling = { sizeof(slip_sampling), SLIP_VERIFY_GREEDY, 0.0f, 0, 1.0f, 0.0f, 1 };
-    slip_prompt_result begun = {};
-    begun.size = sizeof(begun);
-    slip_reset(pair);
-    check(slip_prompt(pair, &options, &begun, &error));
+bool only_launches(opened_pair & pair, read_stats read, bool drafting, int n_draft) {
+    pair.read_prompt(k_prompt, drafting, SLIP_VERIFY_GREEDY);
 
     stats before = {}, after = {};
     uint64_t n_graphs = 0;
@@ -65,9 +42,7 @@ bool only_launches(slip_pair * pair, read_stats read, bool drafting, int n_draft
         if (i == k_warm) {
             read(&before.direct, &before.captured, &before.launched);
         }
-        slip_round_result result = {};
-        result.size = sizeof(result);
-        check(slip_round(pair, n_draft, /*governed*/ 0, &result, &error));
+        const slip_round_result result = pair.round(n_draft);
         n_graphs += i < k_warm ? 0 : result.n_graphs_run;
     }
     read(&after.direct, &after.captured, &after.launched);
@@ -93,24 +68,12 @@ int main(int argc, char ** argv) {
         std::printf("there is no CUDA device\n");
         return 77;
     }
-    slip_load_options options = {};
-    options.size     = sizeof(options);
-    options.device   = device;
-    options.target   = argv[1];
-    options.draft    = argv[2];
-    options.n_ctx    = 1024;
-    options.n_ubatch = 512;
-    slip_pair * pair = nullptr;
-    check(slip_load(&options, &pair, &error));
-    slip_info info = {};
-    info.size = sizeof(info);
-    check(slip_get_info(pair, &info, &error));
+    opened_pair pair(device, argv[1], argv[2], 1024);
 
     bool ok = only_launches(pair, read, false, 0);
-    for (const int n_draft : { 3, info.block - 1 }) {
+    for (const int n_draft : { 3, pair.info.block - 1 }) {
         ok = only_launches(pair, read, true, n_draft) && ok;
     }
-    slip_free(pair);
     std::printf("%s\n", ok ? "all passed" : "FAILED");
     return ok ? 0 : 1;
 }
