@@ -467,7 +467,7 @@ def main() -> int:
     add(
         "bench",
         "plain against DFlash decoding; arguments go to `slipstream bench`. `bench native`: the "
-        "unpatched tree against ours (bench native --help)",
+        "unpatched tree against ours (bench native --help); `bench ui [--json]`: the window",
     )
 
     add(
@@ -544,6 +544,9 @@ def main() -> int:
                 return package()
             case "bench" if rest[:1] == ["native"]:
                 return bench_native(rest[1:])
+            case "bench" if rest[:1] == ["ui"]:
+                setup(extras=True)
+                return call([python_of(VENV), "-m", "tests.ui.bench", *rest[1:]])
             case "bench":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "app", "bench", *rest])

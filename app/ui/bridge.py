@@ -47,7 +47,9 @@ from app.engine import (
 SHORTEST: Final = 16
 LONGEST: Final = 132
 IDLE: Final = 100
-"""Milliseconds between two turns: while work is open, under load, and otherwise."""
+ASLEEP: Final = 1_000
+"""Milliseconds between two turns: while work is open, under load, when it has ended, and
+where nothing has come for a while."""
 
 SLOW: Final = 0.012
 """Seconds of a turn from which on the interval doubles."""
@@ -157,7 +159,7 @@ class EngineBridge(QObject):
                 together.append(following)
                 at += 1
             self._tell_decoded(together)
-        self._pace(time.perf_counter() - began)
+        self._pace(time.perf_counter() - began, bool(events))
 
     def _tell_decoded(self, events: list[Decoded]) -> None:
         reply = self._requests[events[0].request]
@@ -208,9 +210,11 @@ class EngineBridge(QObject):
             case _, Cancelled():
                 request.cancelled.emit()
 
-    def _pace(self, seconds: float) -> None:
+    def _pace(self, seconds: float, came: bool) -> None:
         if not self._requests:
-            self._timer.setInterval(IDLE)
+            usual = IDLE if came or self.interval < IDLE else min(ASLEEP, self.interval * 2)
+            if usual != self.interval:
+                self._timer.setInterval(usual)
         elif seconds > SLOW:
             self._timer.setInterval(min(LONGEST, max(SHORTEST, self.interval) * 2))
         elif self.interval > SHORTEST:

@@ -96,6 +96,10 @@ QLineEdit {
   background: $raised; color: $text; border: 1px solid $line_strong; border-radius: 6px;
   padding: 5px 8px; selection-background-color: $selection; selection-color: $text;
 }
+QPlainTextEdit[kind="field"] {
+  background: $raised; border: 1px solid $line_strong; border-radius: 6px; padding: 4px 6px;
+}
+QPlainTextEdit[kind="field"]:focus { border-color: $muted; }
 QLineEdit:focus { border-color: $muted; }
 QLineEdit[invalid="true"] { border-color: $danger; }
 

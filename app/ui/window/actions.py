@@ -44,6 +44,7 @@ class Actions:
         self.write = self._add("Write a message", "Ctrl+L")
         self.menu.addSeparator()
         self.models = self._add("Models", "Ctrl+Shift+M")
+        self.chat_options = self._add("This chat: system prompt, preset", "Ctrl+P")
         # StandardKey.Preferences is empty on Windows and on most Linux desktops.
         self.settings = self._add("Settings", "Ctrl+,")
         self._into = self.menu.addMenu("Help")

@@ -54,6 +54,7 @@ from app.ui.models.listing import ModelList
 from app.ui.models.loading import Loader
 from app.ui.models.sheet import ModelsSheet
 from app.ui.models.source import JobSource, Models
+from app.ui.settings.chat_sheet import ChatSheet
 from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.sheet import SettingsSheet
 from app.ui.window import geometry
@@ -63,6 +64,7 @@ from app.ui.window.chat_list import State
 from app.ui.window.controller import Controller
 from app.ui.window.header import Header
 from app.ui.window.help import HelpSheet, Topic
+from app.ui.window.presetting import Presetting
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
@@ -134,8 +136,11 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self.sheet = SettingsSheet(self.flow, self.page)
         self.help = HelpSheet(self.page)
+        self.chat_sheet = ChatSheet(self.page)
+        self.chat_sheet.hide()
+        self.presetting = Presetting(self.controller, self.chat_sheet, paths.presets_file(), self)
         self.models_sheet = ModelsSheet(models, self.getting, self.page)
-        for sheet in (self.sheet, self.help, self.models_sheet):
+        for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):
             sheet.hide()
         self.help.actions_ = self.actions()
         self._wire()
@@ -215,10 +220,13 @@ class MainWindow(QMainWindow):
         self._offer_room()
         controller.edited.connect(self._show_start)
         controller.edited.connect(self.context.recount)
+        self.composer.options_wanted.connect(self.actions_.chat_options.trigger)
+        self.presetting.failed.connect(self._tell)
+        self.presetting.told.connect(self.notices.add)
         self.composer.files_wanted.connect(self.actions_.attach.trigger)
         self.composer.stop_wanted.connect(controller.stop)
         self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
-        for sheet in (self.sheet, self.help, self.models_sheet):
+        for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):
             sheet.closed.connect(self._close_sheet)
         self.sheet.folder_wanted.connect(self._choose_folder)
         self.sides.changed.connect(self._show_sides)
@@ -288,6 +296,7 @@ class MainWindow(QMainWindow):
         actions.connect(actions.write, self.composer.field.setFocus)
         actions.connect(actions.models, self.show_models)
         actions.connect(actions.settings, self.toggle_settings)
+        actions.connect(actions.chat_options, self._toggle_chat_sheet)
         actions.connect(actions.larger, lambda: self._change_text_size(1))
         actions.connect(actions.smaller, lambda: self._change_text_size(-1))
         actions.connect(actions.usual_size, lambda: self.flow.change(text_size=15))
@@ -485,6 +494,8 @@ class MainWindow(QMainWindow):
         if self.controller.current is not self._started:
             self._started = self.controller.current
             self._show_start()
+            if self.sides.sheet is self.chat_sheet:
+                self.presetting.show(self.controller.current)
         self.writing.show(self.controller.current)
 
     def _find_devices(self) -> None:
@@ -577,6 +588,13 @@ class MainWindow(QMainWindow):
             self._close_sheet()
         else:
             self.sides.open_sheet(self.sheet)
+
+    def _toggle_chat_sheet(self) -> None:
+        if self.sides.sheet is self.chat_sheet:
+            self._close_sheet()
+        else:
+            self.presetting.show(self.controller.current)
+            self.sides.open_sheet(self.chat_sheet)
 
     def _change_text_size(self, by: int) -> None:
         wanted = self.flow.current.text_size + by

@@ -1,0 +1,77 @@
+"""What one chat has of its own, and presets that bring it to any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app import paths, presets
+from app.presets import ChatOptions
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(paths.HOME_VARIABLE, str(tmp_path))
+
+
+def options(window: MainWindow) -> ChatOptions:
+    return ChatOptions.of_json(window.controller.current.options)
+
+
+def test_a_system_prompt_belongs_to_its_chat(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window()
+    window.composer.options.click()
+    assert window.chat_sheet.isVisible()
+    qtbot.keyClicks(window.chat_sheet.system, "Be terse.")
+    window.chat_sheet.think.button("on").click()
+    window.chat_sheet.keep()
+    assert options(window) == ChatOptions("Be terse.").choose("think", True)
+    wait_until(lambda: window.controller.ask("Hello?"))
+    window.actions_.new_chat.trigger()
+    assert options(window) == ChatOptions()
+    assert window.chat_sheet.system.toPlainText() == ""
+    assert window.chat_sheet.think.choice() == ""
+
+
+def test_a_preset_is_saved_used_and_removed(open_window: OpenWindow, qtbot: QtBot) -> None:
+    window = open_window()
+    window.actions_.chat_options.trigger()
+    sheet = window.chat_sheet
+    qtbot.keyClicks(sheet.system, "Be terse.")
+    qtbot.keyClicks(sheet.name, "Terse")
+    sheet.save.click()
+    saved = presets.load(paths.presets_file()).presets
+    assert saved["Terse"].system == "Be terse."
+    sheet.own.reset.click()
+    assert options(window) == ChatOptions()
+    sheet._list.itemAt(0).widget().layout().itemAt(0).widget().click()
+    assert options(window).system == "Be terse."
+    assert options(window).preset == "Terse"
+    sheet.preset_removed.emit("Terse")
+    assert presets.load(paths.presets_file()).presets == {}
+    assert options(window).system == "Be terse."  # the chat keeps what it has
+
+
+def test_a_value_that_cannot_be_is_refused(open_window: OpenWindow, qtbot: QtBot) -> None:
+    window = open_window()
+    window.actions_.chat_options.trigger()
+    row = window.chat_sheet.numbers["top_p"]
+    row.field.setFocus()
+    qtbot.keyClicks(row.field, "7")
+    row.field.editingFinished.emit()
+    assert options(window) == ChatOptions()
+    assert "was not taken" in row.note.text()
+
+
+def test_a_broken_file_of_presets_is_said(open_window: OpenWindow) -> None:
+    paths.presets_file().parent.mkdir(parents=True, exist_ok=True)
+    paths.presets_file().write_text("{")
+    window = open_window()
+    window.actions_.chat_options.trigger()
+    assert "presets.json.broken" in window.notices.all[-1].message
