@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +99,9 @@ def kill_once(root: Path, home: Path, hub: Hub, chance: random.Random, longest: 
     return Killed(step, after)
 
 
-def torture(folder: Path, times: int, seed: int) -> list[Killed]:
+def torture(
+    folder: Path, times: int, seed: int, tell: Callable[[Killed], None] = lambda _: None
+) -> list[Killed]:
     """Raises `AssertionError` where anything is not as it should be."""
     chance = random.Random(seed)
     assert MODEL.target is not None
@@ -115,6 +117,7 @@ def torture(folder: Path, times: int, seed: int) -> list[Killed]:
             if (root / MODEL.id).exists() and not (root / FOLDER / MODEL.id).exists():
                 shutil.rmtree(root / MODEL.id)  # it was faster than the kill: once more
             seen.append(kill_once(root, home, hub, chance, seconds * 0.8))
+            tell(seen[-1])
         if not (root / MODEL.id).exists() or (root / FOLDER / MODEL.id).exists():
             finish(root, home, hub)
         passport = Passport.read(root / MODEL.id)
@@ -138,11 +141,14 @@ def main() -> int:
     if args.child:
         child(args.child)
         return 0
-    print(f"seed {args.seed}")
+    print(f"seed {args.seed}", flush=True)
+
+    def tell(one: Killed) -> None:
+        step = one.step.value if one.step else "-"
+        print(f"killed after {one.after:5.2f} s, journal at: {step}", flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
-        for at, one in enumerate(torture(Path(folder), args.times, args.seed), 1):
-            step = one.step.value if one.step else "-"
-            print(f"{at:3d}  killed after {one.after:5.2f} s, journal at: {step}")
+        torture(Path(folder), args.times, args.seed, tell)
     print("finished each time; digests equal, nothing left behind")
     return 0
 
