@@ -92,6 +92,10 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     if (!backend_) {
         own_backend_.reset(ggml_backend_dev_init(device, nullptr));
         backend_ = own_backend_.get();
+        // On the CPU it would take four threads, whatever cores there are.
+        if (auto * set = (ggml_backend_set_n_threads_t) ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"); set && backend_) {
+            set(backend_, llama_n_threads(target_ctx));
+        }
     }
     if (!backend_) {
         throw slip_failure(SLIP_ERROR_DEVICE, std::string("`") + ggml_backend_dev_name(device) + "` cannot be used by the drafter.",

@@ -192,13 +192,15 @@ template <typename T> void attention(const ggml_compute_params * params, ggml_te
     float * shared  = (float *) params->wdata + params->nth * n_scratch(p.dv);
     const auto slot = [&](int64_t group, int64_t row, int64_t chunk) { return shared + ((group * p.n_rows + row) * p.n_chunks + chunk) * p.n_part(); };
 
-    if (params->ith == 0) {
-        ggml_threadpool_chunk_set(params->threadpool, params->nth);
+    if (!params->prepared) {
+        if (params->ith == 0) {
+            ggml_threadpool_chunk_set(params->threadpool, 0);
+        }
+        ggml_barrier(params->threadpool);
     }
-    ggml_barrier(params->threadpool);
 
     const int64_t n_items = blocks * p.n_groups * (split ? p.n_chunks : 1);
-    for (int64_t item = params->ith; item < n_items; item = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+    for (int64_t item; (item = ggml_threadpool_chunk_add(params->threadpool, 1)) < n_items;) {
         const int64_t block = item % blocks, group = item / blocks % p.n_groups, own = item / blocks / p.n_groups;
         const int64_t first = block * at_a_time;
         const int     n     = int(std::min(at_a_time, p.n_rows - first));
@@ -279,6 +281,19 @@ bool ggml_cpu_attention(const ggml_compute_params * params, ggml_tensor * dst) {
     GGML_UNUSED(dst);
     return false;
 #endif
+}
+
+bool ggml_cpu_attention_prepare(const ggml_compute_params * params, const ggml_tensor * op) {
+#if defined(GGML_CPU_LANES)
+    if (op->op == GGML_OP_FLASH_ATTN_EXT && !params->use_ref && takes(op)) {
+        ggml_threadpool_chunk_set(params->threadpool, 0);
+        return true;
+    }
+#else
+    GGML_UNUSED(params);
+    GGML_UNUSED(op);
+#endif
+    return false;
 }
 
 size_t ggml_cpu_attention_work_size(int n_threads, const ggml_tensor * dst) {

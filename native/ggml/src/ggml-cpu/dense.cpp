@@ -57,21 +57,31 @@ void multiply(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w
     }
 }
 
-template <typename T> void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
+// Rows as the weights are stored, one behind the other, and the count of jobs that are taken.
+template <typename T> void prepare(const ggml_compute_params * params, const ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0], * x = dst->src[1];
-    const int64_t k = w->ne[0], m = w->ne[1], n = x->ne[1], n_matrices = x->ne[2] * x->ne[3];
-
-    // rows as the weights are stored, one behind the other
-    const bool converts = x->type != w->type;
-    const size_t nb_row = converts ? k * sizeof(T) : x->nb[1];
-    if (converts) {
+    if (x->type != w->type) {
         const ggml_from_float_t from_float = ggml_get_type_traits_cpu(w->type)->from_float;
-        const int64_t pieces = (k + k_convert - 1) / k_convert;
-        for (int64_t i = params->ith; i < pieces * n * n_matrices; i += params->nth) {
+        const int64_t k = w->ne[0], n = x->ne[1], pieces = (k + k_convert - 1) / k_convert;
+        for (int64_t i = params->ith; i < pieces * ggml_nrows(x); i += params->nth) {
             const int64_t row = i / pieces, at = i % pieces * k_convert, i1 = row % n, i2 = row / n % x->ne[2], i3 = row / n / x->ne[2];
             from_float((const float *) ((const char *) x->data + i1 * x->nb[1] + i2 * x->nb[2] + i3 * x->nb[3]) + at,
                 (T *) params->wdata + row * k + at, std::min(k_convert, k - at));
         }
+    }
+    if (params->ith == 0) {
+        ggml_threadpool_chunk_set(params->threadpool, 0);
+    }
+}
+
+template <typename T> void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
+    const ggml_tensor * w = dst->src[0], * x = dst->src[1];
+    const int64_t k = w->ne[0], m = w->ne[1], n = x->ne[1], n_matrices = x->ne[2] * x->ne[3];
+    const bool    converts = x->type != w->type;
+    const size_t  nb_row   = converts ? k * sizeof(T) : x->nb[1];
+    if (!params->prepared) {
+        prepare<T>(params, dst);
+        ggml_barrier(params->threadpool);
     }
 
     const int64_t chunks = (n + k_chunk - 1) / k_chunk;
@@ -79,12 +89,7 @@ template <typename T> void mul_mat(const ggml_compute_params * params, ggml_tens
     while (columns > 8 && (m + columns - 1) / columns * chunks * n_matrices < 4 * params->nth) { columns /= 2; }
     const int64_t blocks = (m + columns - 1) / columns;
 
-    if (params->ith == 0) {
-        ggml_threadpool_chunk_set(params->threadpool, params->nth); // every thread begins with its own number
-    }
-    ggml_barrier(params->threadpool);
-
-    for (int64_t job = params->ith; job < blocks * chunks * n_matrices; job = ggml_threadpool_chunk_add(params->threadpool, 1)) {
+    for (int64_t job; (job = ggml_threadpool_chunk_add(params->threadpool, 1)) < blocks * chunks * n_matrices;) {
         const int64_t block = job % blocks, chunk = job / blocks % chunks, matrix = job / blocks / chunks;
         const int64_t i2 = matrix % x->ne[2], i3 = matrix / x->ne[2], first = chunk * k_chunk;
         const char * from = converts ? (const char *) params->wdata + matrix * n * nb_row : (const char *) x->data + i2 * x->nb[2] + i3 * x->nb[3];
@@ -95,30 +100,45 @@ template <typename T> void mul_mat(const ggml_compute_params * params, ggml_tens
     }
 }
 
-} // namespace
-
-#endif // GGML_CPU_LANES
-
-bool ggml_cpu_dense_mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
-#if defined(GGML_CPU_LANES)
+// Calls f with a null pointer to the type of the weights. False: a product that is not ours.
+template <typename F> bool with_weights(const ggml_compute_params * params, const ggml_tensor * dst, const F & f) {
     const ggml_tensor * w = dst->src[0], * x = dst->src[1];
     if (params->use_ref || (x->type != GGML_TYPE_F32 && x->type != w->type) ||
             w->nb[0] != ggml_type_size(w->type) || x->nb[0] != ggml_type_size(x->type) || dst->nb[0] != sizeof(float)) {
         return false;
     }
     switch (w->type) {
-        case GGML_TYPE_F32:  mul_mat<float>(params, dst);       return true;
+        case GGML_TYPE_F32:  f((float *) nullptr);       return true;
 #if defined(GGML_CPU_LANES_F16)
-        case GGML_TYPE_F16:  mul_mat<ggml_fp16_t>(params, dst); return true;
+        case GGML_TYPE_F16:  f((ggml_fp16_t *) nullptr); return true;
 #endif
 #if defined(GGML_CPU_LANES_BF16)
-        case GGML_TYPE_BF16: mul_mat<ggml_bf16_t>(params, dst); return true;
+        case GGML_TYPE_BF16: f((ggml_bf16_t *) nullptr); return true;
 #endif
         default:             return false;
     }
-#else
-    GGML_UNUSED(params);
-    GGML_UNUSED(dst);
-    return false;
-#endif
 }
+
+} // namespace
+
+bool ggml_cpu_dense_mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
+    return with_weights(params, dst, [&](auto * type) { mul_mat<std::remove_pointer_t<decltype(type)>>(params, dst); });
+}
+
+bool ggml_cpu_dense_prepare(const ggml_compute_params * params, const ggml_tensor * op) {
+    constexpr int64_t k_most = 16 * 1024; // values that one thread converts while others would come together
+    return op->op == GGML_OP_MUL_MAT && ggml_nelements(op->src[1]) <= k_most &&
+        with_weights(params, op, [&](auto * type) { prepare<std::remove_pointer_t<decltype(type)>>(params, op); });
+}
+
+#else
+
+bool ggml_cpu_dense_mul_mat(const ggml_compute_params *, ggml_tensor *) {
+    return false;
+}
+
+bool ggml_cpu_dense_prepare(const ggml_compute_params *, const ggml_tensor *) {
+    return false;
+}
+
+#endif // GGML_CPU_LANES

@@ -14,6 +14,9 @@ struct ggml_compute_params;
 // A product with F32, F16 or BF16 weights. False: not one of ours, nothing was done.
 bool ggml_cpu_dense_mul_mat(const struct ggml_compute_params * params, struct ggml_tensor * dst);
 
+// By one thread, before others come to share the product: what comes before the weights. False: nothing was done.
+bool ggml_cpu_dense_prepare(const struct ggml_compute_params * params, const struct ggml_tensor * op);
+
 #ifdef __cplusplus
 }
 #endif

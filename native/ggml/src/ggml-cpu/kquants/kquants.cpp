@@ -32,6 +32,7 @@ namespace {
 constexpr int k_rows  = 16;   // at a time
 constexpr int k_chunk = 64;   // rows that stay in the second level cache while the weights pass by
 constexpr int k_ahead = 4096; // bytes
+constexpr int k_piece = 65536; // bytes of weights that a thread takes at a time
 
 // --- vectors -----------------------------------------------------------------
 
@@ -494,22 +495,36 @@ void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, con
 }
 
 template <typename block>
+void quantize(const ggml_compute_params * params, const ggml_tensor * dst) {
+    const ggml_tensor * w = dst->src[0], * x = dst->src[1];
+    const int n_blocks = int(w->ne[0] / tile<block>::k_block);
+    for (int64_t row = params->ith; row < ggml_nrows(x); row += params->nth) {
+        quantize((const float *) x->data + row * w->ne[0], static_cast<typename tile<block>::row *>(params->wdata) + row * n_blocks, n_blocks);
+    }
+}
+
+template <typename block>
 void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
     const ggml_tensor * w = dst->src[0], * x = dst->src[1];
-    using row = typename tile<block>::row;
     const int     n_blocks = int(w->ne[0] / tile<block>::k_block);
     const int64_t n_rows   = ggml_nrows(x);
-    row * A = static_cast<row *>(params->wdata);
+    const auto *  A        = static_cast<const typename tile<block>::row *>(params->wdata);
 
-    for (int64_t row = params->ith; row < n_rows; row += params->nth) {
-        quantize((const float *) x->data + row * w->ne[0], A + row * n_blocks, n_blocks);
+    if (!params->prepared) {
+        quantize<block>(params, dst);
+        if (params->ith == 0) {
+            ggml_threadpool_chunk_set(params->threadpool, 0);
+        }
+        ggml_barrier(params->threadpool);
     }
-    ggml_barrier(params->threadpool);
 
-    const int64_t n_tiles = (w->ne[1] + L - 1) / L;
-    const int64_t first = n_tiles * params->ith / params->nth, last = n_tiles * (params->ith + 1) / params->nth;
-    for (int64_t chunk = 0; chunk < n_rows; chunk += k_chunk) {
-        const int64_t end = std::min(chunk + k_chunk, n_rows);
+    // Pieces for whoever is free: some for each thread, of as many weights as are read in some microseconds.
+    const int64_t n_tiles  = (w->ne[1] + L - 1) / L;
+    const int64_t in_piece = std::clamp<int64_t>(k_piece / int64_t(n_blocks * tile<block>::size), 1, std::max<int64_t>(1, n_tiles / (4 * params->nth)));
+    const int64_t across   = (n_tiles + in_piece - 1) / in_piece, n_pieces = across * ((n_rows + k_chunk - 1) / k_chunk);
+    for (int64_t piece; (piece = ggml_threadpool_chunk_add(params->threadpool, 1)) < n_pieces;) {
+        const int64_t chunk = piece / across * k_chunk, end = std::min(chunk + k_chunk, n_rows);
+        const int64_t first = piece % across * in_piece, last = std::min(first + in_piece, n_tiles);
         for (int64_t n = first; n < last; ++n) {
             for (int64_t m = chunk; m < end; m += k_rows) {
                 multiply<block>(int(std::min<int64_t>(k_rows, end - m)), n_blocks, A + m * n_blocks,
@@ -615,6 +630,22 @@ ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void) {
         /* .context = */ new kquants_buffer_type(),
     };
     return &type;
+}
+
+bool ggml_cpu_kquants_prepare(const ggml_compute_params * params, const ggml_tensor * op) {
+    constexpr int64_t k_most = 16 * 1024; // values that one thread quantizes while others would come together
+    if (op->op != GGML_OP_MUL_MAT || !op->src[0]->buffer || op->src[0]->buffer->buft != ggml_backend_cpu_kquants_buffer_type() ||
+            ggml_nelements(op->src[1]) > k_most) {
+        return false;
+    }
+    ggml_threadpool_chunk_set(params->threadpool, 0);
+    return with_block(op->src[0]->type, [&](auto * b) { quantize<std::remove_pointer_t<decltype(b)>>(params, op); });
+}
+
+#else
+
+bool ggml_cpu_kquants_prepare(const ggml_compute_params *, const ggml_tensor *) {
+    return false;
 }
 
 #endif // GGML_USE_CPU_KQUANTS

@@ -8,3 +8,14 @@
 #define GGML_USE_CPU_KQUANTS
 ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void);
 #endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// By one thread, before others come to share the product: what comes before the weights. False: nothing was done.
+bool ggml_cpu_kquants_prepare(const struct ggml_compute_params * params, const struct ggml_tensor * op);
+
+#ifdef __cplusplus
+}
+#endif
