@@ -23,6 +23,7 @@ from app.engine.messages import (
     Reading,
 )
 from app.engine.params import AskParams
+from app.engine.plain import PlainSpeed
 from app.engine.prompt import Prompt
 from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
@@ -42,13 +43,14 @@ class Answering:
     prompt: Prompt
     params: AskParams
     text: AnswerText
-    plain_tokens_per_s: float | None
+    plain: PlainSpeed
     _ids: list[int] = field(default_factory=list)
     _tally: RoundTally = field(default_factory=RoundTally)
     _reason: FinishReason | None = None
     _reused: int = 0
     _prefill_ms: float = 0.0
     _seed: int = 0
+    _was_plain: bool = False
 
     def __post_init__(self) -> None:
         seed = self.params.sampling.seed
@@ -109,8 +111,12 @@ class Answering:
         except ContextFullError:
             self._reason = FinishReason.CONTEXT
             return Decoded(self.request, "", "", None)
+        seconds = time.perf_counter() - start
+        if not native.drafted and self._was_plain:
+            self.plain.add(self._context, seconds)
+        self._was_plain = not native.drafted
         piece, used = self._take(native.emitted)
-        record = self._record(native, used, time.perf_counter() - start)
+        record = self._record(native, used, seconds)
         self._tally.add(record)
         return Decoded(self.request, piece.text, piece.reasoning, record)
 
@@ -157,6 +163,10 @@ class Answering:
         return self.native.token_bytes(token, special=True).decode("utf-8", "replace")
 
     @property
+    def _context(self) -> int:
+        return len(self.prompt.tokens) + len(self._ids)
+
+    @property
     def _drafting(self) -> bool:
         return self.params.draft and self.model.has_draft
 
@@ -170,7 +180,7 @@ class Answering:
             reused=self._reused,
             prefill_ms=self._prefill_ms,
             totals=self._tally.totals,
-            plain_tokens_per_s=self.plain_tokens_per_s,
+            plain_tokens_per_s=self.plain.rate(self._context),
             backend=self.model.backend,
             device=self.model.device.description,
             seed=self._seed,

@@ -24,9 +24,16 @@ def key(params: LoadParams, device: str) -> str:
     files = [file for file in (params.target, params.draft, library_path()) if file]
     seen = [(str(f), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
     parts = json.dumps(
-        [ABI, device, params.draft_backend, params.threads, os.cpu_count(), params.n_ubatch, seen]
+        [ABI, device, params.draft_backend, params.threads, _cores(), params.n_ubatch, seen]
     )
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+def _cores() -> int | None:
+    """Processors that the affinity mask leaves: as many threads are made of them by default."""
+    with contextlib.suppress(AttributeError):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def find(path: Path, name: str) -> Any:

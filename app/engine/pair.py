@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,13 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from app import paths
-from app.binding import DeviceInfo, NativePair, devices, preferred_gpu
+from app.binding import Costs, DeviceInfo, NativePair, devices, preferred_gpu
 from app.conversation import ChatMessage
 from app.engine import costs, kept
 from app.engine.answering import Answering
 from app.engine.control import control
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
+from app.engine.plain import PlainSpeed
 from app.engine.prompt import Prompt, PromptWriter
 from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate
 from app.engine.text import AnswerText
@@ -28,6 +28,7 @@ _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
 _COUNTED: Final = 1 << 20  # tokens that are counted at most
 _SAME_SPEED: Final = 1.5  # factor up to which costs measured earlier still hold
+_UNDISTURBED: Final = 1.3  # the same for costs measured just now
 
 OnProgress = Callable[[float], bool]  # 0 to 1; False stops
 
@@ -55,7 +56,7 @@ class LoadedPair:
         except BaseException:
             self.native.close()
             raise
-        self.plain_tokens_per_s: float | None = None
+        self.plain = PlainSpeed()
 
     def close(self) -> None:
         self.native.close()
@@ -79,9 +80,7 @@ class LoadedPair:
             params.stop,
             prompt.begun,
         )
-        answering = Answering(
-            self.native, self.model, request, prompt, params, text, self.plain_tokens_per_s
-        )
+        answering = Answering(self.native, self.model, request, prompt, params, text, self.plain)
         yield from answering.events()
 
     def prompt(self, chat: Sequence[ChatMessage], *, think: bool) -> Prompt:
@@ -103,21 +102,22 @@ class LoadedPair:
 
     # --- measuring ---
 
-    def measure_plain(self) -> float:
-        """Rate of plain decoding here, tokens/s: median step of a short run."""
-        self.native.prompt(self.native.tokenize(_PROBE_TEXT), drafting=False)
-        steps: list[float] = []
+    def measure_plain(self) -> float | None:
+        """Rate of plain decoding here, tokens/s, by a short run; None if it was one step."""
+        prompt = self.native.tokenize(_PROBE_TEXT)
+        self.native.prompt(prompt, drafting=False)
         least, most = _PROBE_STEPS
-        start = time.perf_counter()
-        while len(steps) < most and (
-            len(steps) < least or time.perf_counter() - start < _PROBE_SECONDS
-        ):
-            before = time.perf_counter()
+        start = before = time.perf_counter()
+        for step in range(most):
+            if step >= least and before - start >= _PROBE_SECONDS:
+                break
             self.native.round(0)
-            steps.append(time.perf_counter() - before)
+            after = time.perf_counter()
+            if step:
+                self.plain.add(len(prompt) + step, after - before)
+            before = after
         self.native.reset()
-        self.plain_tokens_per_s = 1.0 / (statistics.median(steps) or 1.0)
-        return self.plain_tokens_per_s
+        return self.plain.rate(len(prompt))
 
     def try_out(self) -> None:
         """Decodes a little, and forgets it. Raises DeviceError where the device is lost."""
@@ -128,16 +128,19 @@ class LoadedPair:
     def measure_costs(self) -> None:
         """Tells the governor what rounds cost here, from an earlier run or measured now.
 
-        Until then every round verifies the whole block. An earlier run counts only while plain
-        decoding is as fast as it was then: one of the two met a busy machine otherwise.
+        Until then the governor knows them by its rounds alone. An earlier run counts only while
+        plain decoding is as fast as it was then: one of the two met a busy machine otherwise. And
+        a measurement beside which plain steps were slower was disturbed: it is thrown away.
         """
         if not self.model.has_draft:
             return
         file = paths.cache() / "costs.json"
+        plain = self.measure_plain()
         known = costs.load(file, self._key)
-        plain_ms = 1000.0 / (self.plain_tokens_per_s or self.measure_plain())
-        if known is None or not 1 / _SAME_SPEED < known.plain / plain_ms < _SAME_SPEED:
+        if known is None or not _like(known, plain, _SAME_SPEED):
             known = self.native.measure_costs()
+            if not _like(known, plain, _UNDISTURBED):
+                return
             costs.save(file, self._key, known)
         self.native.set_costs(known)
 
@@ -164,6 +167,11 @@ class LoadedPair:
     def _check_cancelled(self) -> None:
         if self.native.cancelled:
             raise JobCancelled
+
+
+def _like(known: Costs, plain: float | None, factor: float) -> bool:
+    """Whether costs belong to a machine that decodes plainly at `plain` tokens/s."""
+    return plain is not None and 1 / factor < known.plain * plain / 1000 < factor
 
 
 def _exact_file() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
@@ -315,11 +316,16 @@ def test_the_plain_rate_is_measured_and_used(demo_files: Pair) -> None:
         LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512, threads=1)
     )
     try:
-        assert ask(loaded, QUESTION, DRAFTED).answer.speedup is None
+        fixed = replace(DRAFTED, block=8)  # takes no plain step
+        assert ask(loaded, QUESTION, fixed).answer.speedup is None
         rate = loaded.measure_plain()
-        answer = ask(loaded, QUESTION, DRAFTED).answer
+        assert rate is not None
+        answer = ask(loaded, QUESTION, fixed).answer
         assert answer.plain_tokens_per_s == rate > 0
         assert answer.totals.tokens_per_s is not None
         assert answer.speedup == pytest.approx(answer.totals.tokens_per_s / rate)
+        # Plain steps of the answer itself count as well.
+        ask(loaded, QUESTION, replace(DRAFTED, draft=False, max_tokens=100))
+        assert ask(loaded, QUESTION, fixed).answer.plain_tokens_per_s != rate
     finally:
         loaded.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.binding import MAX_BLOCK, Costs
+from app.binding import MAX_BLOCK, Costs, NativePair
 from app.engine import AskParams, Backend, WidthReason, costs
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
@@ -78,6 +78,20 @@ def test_measuring_is_short_and_whole(cold: LoadedPair) -> None:
     assert found.draft_one > 0
     assert found.verify[16] > 0
     assert cold.native.position == 0
+
+
+@pytest.mark.parametrize(("slower", "kept"), [(1.0, True), (2.0, False)])
+def test_a_disturbed_measurement_is_thrown_away(
+    own: LoadedPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slower: float, kept: bool
+) -> None:
+    told: list[Costs] = []
+    monkeypatch.setenv("SLIPSTREAM_HOME", str(tmp_path))
+    monkeypatch.setattr(LoadedPair, "measure_plain", lambda self: 1000.0 / slower)
+    monkeypatch.setattr(NativePair, "measure_costs", lambda self: made_up(1.0, 1.0, 0.1))
+    monkeypatch.setattr(NativePair, "set_costs", lambda self, costs: told.append(costs))
+    own.measure_costs()
+    assert bool(told) is kept
+    assert (tmp_path / "cache" / "costs.json").exists() is kept
 
 
 def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:

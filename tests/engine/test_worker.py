@@ -255,7 +255,7 @@ def test_closing_while_it_measures(load: Load, monkeypatch: pytest.MonkeyPatch) 
     measuring = threading.Event()
     measure = LoadedPair.measure_plain
 
-    def told(self: LoadedPair) -> float:
+    def told(self: LoadedPair) -> float | None:
         measuring.set()
         return measure(self)
 

@@ -1,0 +1,45 @@
+"""What plain decoding takes, from plain steps of the last minute: the measure of a speed-up.
+
+A rate from another hour or another context says as much about the machine's load and the prompt's
+length as about drafting. So a speed-up is told only where plain steps stand beside it; otherwise it
+is not measured.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+_SECONDS: Final = 60.0  # for which a step tells how fast the machine is
+_STEPS: Final = 2  # at least; the governor takes them in pairs
+_KEPT: Final = 64
+_CONTEXT: Final = (512, 1.25)  # tokens or factor by which contexts may differ
+
+
+@dataclass(slots=True)
+class PlainSpeed:
+    """Plain steps of one loaded pair as (when, context in tokens, seconds)."""
+
+    now: Callable[[], float] = time.monotonic
+    _steps: deque[tuple[float, int, float]] = field(
+        default_factory=lambda: deque(maxlen=_KEPT), init=False
+    )
+
+    def add(self, context: int, seconds: float) -> None:
+        """A plain step behind another one: the first after a draft builds its graph."""
+        self._steps.append((self.now(), context, seconds))
+
+    def rate(self, context: int) -> float | None:
+        """Tokens/s at about `context` tokens; None where that was not measured lately."""
+        since = self.now() - _SECONDS
+        near = [s for when, at, s in self._steps if when >= since and _like(at, context)]
+        return 1.0 / statistics.median(near) if len(near) >= _STEPS and all(near) else None
+
+
+def _like(one: int, other: int) -> bool:
+    low, high = sorted((one, other))
+    return high - low <= _CONTEXT[0] or high <= low * _CONTEXT[1]
