@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import sys
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_void_p
 from functools import lru_cache
@@ -58,6 +59,9 @@ def library_path() -> Path:
 def library() -> ctypes.CDLL:
     """The loaded library, its ABI checked. Raises NativeLibraryError."""
     path = library_path()
+    # Between two passes libgomp's threads would spin for milliseconds on a core that another
+    # program wants. It reads this once, when it is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         lib = ctypes.CDLL(str(path))
     except OSError as error:

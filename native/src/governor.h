@@ -2,10 +2,10 @@
 //
 // A round of width w takes T(w) and gives E(w) tokens, 1 to w. With a_i the chance that position i
 // is accepted once those before it were,
-//     E(w) = 1 + sum over k < w of a_1 a_2 ... a_k.
-// The governor takes the w with the most tokens a second, a plain step included. T comes from the
-// rounds themselves (costs given beforehand only start it), a from the rounds of this text and what
-// the texts before it gave. What it does not know it tries, on credit:
+//     E(w) = 1 + sum over k < w of a_1 a_2 ... a_k
+// (acceptance.h). The governor takes the w with the most tokens a second, a plain step included. T
+// comes from the rounds themselves (costs given beforehand only start it). What it does not know it
+// tries, on credit:
 //   - an answer may fall behind plain decoding by 3 % of its tokens, of 500 if it is shorter,
 //   - and by 10 % within any 200 tokens,
 // counted in plain steps by the times as learned, so that another program's load is not mistaken
@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include "acceptance.h"
 #include "slipstream.h"
 
 #include <array>
@@ -51,21 +52,26 @@ private:
         double steps() const;
     };
 
+    using by_width = std::array<double, SLIP_MAX_BLOCK + 1>;
+
     void   time(int32_t width, double ms);
-    double steps(int32_t width) const;
+    void   tabulate();
+    double between(const by_width & known, int32_t width) const;
+    double steps(int32_t width) const { return steps_[width]; }
     double credit() const;
-    double expected_tokens(int32_t width, double doubt) const;
 
     int32_t     block_;
     slip_reason reason_ = SLIP_REASON_FIXED;
 
     std::array<times, SLIP_MAX_BLOCK + 1> times_; // of a width
+    by_width given_ = {};                         // the same as known from before; 0: it is not
+    double   given_plain_ = 0;                    // the plain step beside which they were measured
+    by_width steps_;                              // what follows from both
     double  plain_ms_ = 0;                        // of the last plain steps
     double  last_ms_  = 0;                        // of the round before
     int32_t last_ = 1, in_row_ = 0;               // its width; and how many were like it, plain or drafted
 
-    std::array<double, SLIP_MAX_BLOCK + 1> tries_, hits_; // of position i, from 1
-    double long_tries_ = 0, long_hits_ = 0; // of all, over many rounds
+    slip_acceptance acceptance_;
 
     // The answer so far.
     struct round { int32_t width, tokens; };

@@ -3,9 +3,9 @@
 //   - an answer of 500 tokens and more takes at most 1/0.97 of plain decoding's time,
 //   - any 200 tokens of it at most 1/0.90,
 //   - from token 64 on it is at least 0.9 times as fast as the fixed width that is best for that text.
-// The floors are held on an idle machine. Where the load changes while rounds are timed they are held a little lower
-// (0.94 and 0.86), and where a text's kind changes every few lines three quarters of the best fixed width are reached:
-// these are the marks below which a case fails; what is short of what is asked is printed.
+// That is also what is held, but for two things, which are printed as short: the share where a text's kind changes
+// every dozen tokens ("code"), 0.85 of the best fixed width, and an answer where the load changes while rounds are
+// timed, 0.965 of plain.
 // A decision is judged by what rounds take on average there: the governor sees them with their noise,
 // which is nobody's decision. Prints a line a case; exit status 1 if one fails.
 
@@ -15,8 +15,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace {
@@ -24,7 +26,6 @@ namespace {
 constexpr int    k_block = 16, k_window = 200, k_settled = 64, k_seeds = 8;
 constexpr int    k_lengths[] = { 500, 2000 }; // of an answer
 constexpr double k_answer_floor = 0.97, k_window_floor = 0.90, k_share = 0.90; // asked
-constexpr double k_held_share = 0.75;
 
 // Times of a round in milliseconds: a plain step, and draft and verify of some widths.
 struct device {
@@ -62,11 +63,12 @@ const device k_devices[] = {
 struct text {
     const char * name;
     double (*rate)(int token, int i);
+    double share = k_share; // of the best fixed width that is held
 };
 
 const text k_texts[] = {
     { "guide",     [](int, int i) { return i < 4 ? 0.88 : 0.82; } },
-    { "code",      [](int at, int) { return at / 12 % 3 ? 0.96 : 0.70; } }, // lines that repeat, names that do not
+    { "code",      [](int at, int) { return at / 12 % 3 ? 0.96 : 0.70; }, 0.85 }, // lines that repeat, names that do not
     { "free text", [](int, int i) { return 0.68 - 0.01 * i; } },
     { "random",    [](int, int) { return 0.01; } },
     { "hard",      [](int, int) { return 0.40; } },
@@ -82,12 +84,12 @@ struct machine {
     const char * name;
     double noise, hiccups, share;
     int    phase;
-    double answer, window; // floors that are held
+    double answer; // floor that is held
 };
 
 const machine k_machines[] = {
-    { "idle", 0.05, 0.002, 1.0, 0, 0.97, 0.90 },
-    { "busy", 0.15, 0.05, 0.6, 100, 0.94, 0.86 },
+    { "idle", 0.05, 0.002, 1.0, 0, 0.97 },
+    { "busy", 0.15, 0.05, 0.6, 100, 0.965 },
 };
 
 // The time that each token took on average on that machine, against that of a plain step at the same moment.
@@ -128,6 +130,25 @@ double worst_window(const std::vector<double> & times) {
     return worst;
 }
 
+// The speed of the fixed width that is best for a text on a device, over all seeds.
+double best_fixed(const device & d, const text & t, int length) {
+    static std::map<std::tuple<const void *, const void *, int>, double> known;
+    double & best = known[{ &d, &t, length }];
+    for (const int w : { 1, 2, 3, 4, 6, 8, 12, 16 }) {
+        if (best > 0 && w == 1) {
+            break;
+        }
+        double speed = 0;
+        for (unsigned seed = 1; seed <= k_seeds; ++seed) {
+            std::mt19937 random(seed);
+            const auto fixed = decode(nullptr, w, d, t, k_machines[0], length, random);
+            speed += rate(fixed, k_settled, fixed.size()) / k_seeds;
+        }
+        best = std::max(best, speed);
+    }
+    return best;
+}
+
 // What a pair finds: nothing known; the costs of this device; or the costs of another hour and another text.
 enum start { NOTHING, KNOWN, STALE };
 const char * const k_starts[] = { "nothing known", "costs known", "stale costs" };
@@ -159,8 +180,7 @@ int main(int argc, char ** argv) {
             for (const machine & m : k_machines) {
                 for (const start how : { NOTHING, KNOWN, STALE }) {
                     for (const int length : k_lengths) {
-                        double answer = 1e9, window = 1e9, governed = 0, best = 0;
-                        std::vector<double> by_width(k_block + 1);
+                        double answer = 1e9, window = 1e9, governed = 0;
                         for (unsigned seed = 1; seed <= k_seeds; ++seed) {
                             std::mt19937 random(seed);
                             slip_governor governor = governor_of(how, d);
@@ -169,15 +189,11 @@ int main(int argc, char ** argv) {
                             answer    = std::min(answer, rate(times, 0, times.size()));
                             window    = std::min(window, worst_window(times));
                             governed += (times.size() - k_settled) / rate(times, k_settled, times.size()) / k_seeds;
-                            for (const int w : { 1, 2, 3, 4, 6, 8, 12, 16 }) {
-                                const auto fixed = decode(nullptr, w, d, t, m, length, random);
-                                by_width[w] += rate(fixed, k_settled, fixed.size()) / k_seeds;
-                            }
                         }
-                        best = *std::max_element(by_width.begin(), by_width.end());
+                        const double best = best_fixed(d, t, length);
                         const double speed = (length - k_settled) / governed, share = speed / best;
                         const bool   good  = answer >= k_answer_floor && window >= k_window_floor && (share >= k_share || !d.shares);
-                        const bool   held  = answer >= m.answer && window >= m.window && (share >= k_held_share || !d.shares);
+                        const bool   held  = answer >= m.answer && window >= k_window_floor && (share >= t.share || !d.shares);
                         failed += !held;
                         missed += !good;
                         worst_answer_of_all = std::min(worst_answer_of_all, answer);

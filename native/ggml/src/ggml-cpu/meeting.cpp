@@ -13,13 +13,16 @@
 
 namespace {
 
-constexpr std::chrono::microseconds k_spin(50); // about what putting a thread to sleep and waking it takes
-constexpr int k_looks = 16;                     // between two looks at the clock
+using clock_type = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds k_spin(100);  // about what putting a thread to sleep and waking it takes
+constexpr std::chrono::microseconds k_away(1000); // nobody works that long on his part of a step; a time slice is longer
+constexpr int k_looks = 16;                       // between two looks at the clock
 
 // Who spins uses up his share of a core that another program wants as well, and is the one pushed from it when he is
-// needed. So after a wait that was longer the next ones go to sleep at once: first some, then more, until several in
-// a row were short again. One for all meetings: it is the machine that is busy.
-constexpr int k_first = 64, k_most = 1024, k_short = 8;
+// needed. So after waiting for one who was away the next waits go to sleep at once: first some, then more, until many
+// in a row were short again. One for all meetings: it is the machine that is busy.
+constexpr int k_first = 256, k_most = 4096, k_short = 512;
 std::atomic<int> asleep_at_once { 0 }, asleep_next { 0 }, short_in_row { 0 };
 
 bool may_spin() {
@@ -36,7 +39,7 @@ void was_short() {
     }
 }
 
-void was_long() {
+void was_away() {
     const int n = std::clamp(2 * asleep_next.load(std::memory_order_relaxed), k_first, k_most);
     asleep_next.store(n, std::memory_order_relaxed);
     asleep_at_once.store(n, std::memory_order_relaxed);
@@ -64,8 +67,7 @@ struct ggml_meeting {
 
     bool is_over(uint32_t from) const { return number.load(std::memory_order_acquire) != from; }
 
-    bool spin(uint32_t from) const {
-        const auto start = std::chrono::steady_clock::now();
+    bool spin(uint32_t from, clock_type::time_point start) const {
         do {
             for (int i = 0; i < k_looks; ++i) {
                 if (is_over(from)) {
@@ -73,22 +75,31 @@ struct ggml_meeting {
                 }
                 relax();
             }
-        } while (std::chrono::steady_clock::now() - start < k_spin);
+        } while (clock_type::now() - start < k_spin);
         return false;
     }
 
-    void wait(uint32_t from) {
-        if (may_spin()) {
-            if (spin(from)) {
-                was_short();
-                return;
-            }
-            was_long();
-        }
+    void sleep(uint32_t from) {
         std::unique_lock<std::mutex> lock(mutex);
         n_asleep.fetch_add(1); // before the number is read again: who changes it reads this afterwards
         over.wait(lock, [&] { return number.load() != from; });
         n_asleep.fetch_sub(1);
+    }
+
+    void wait(uint32_t from) {
+        if (!may_spin()) {
+            sleep(from);
+            return;
+        }
+        const auto start = clock_type::now();
+        if (!spin(from, start)) {
+            sleep(from);
+        }
+        if (clock_type::now() - start < k_away) {
+            was_short();
+        } else {
+            was_away();
+        }
     }
 
     void end() {
