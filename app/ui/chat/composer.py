@@ -139,7 +139,7 @@ class Composer(QFrame):
         self.warning.setFont(theme.font(Size.SMALL))
         self.warning.setWordWrap(True)
         self.remedies = QHBoxLayout()
-        self.remedies.setSpacing(Space.S)
+        self.remedies.setSpacing(Space.XS)
         self._warned = QWidget()
         warned = QVBoxLayout(self._warned)
         warned.setContentsMargins(0, 0, 0, 0)

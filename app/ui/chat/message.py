@@ -190,6 +190,7 @@ class AnswerView(QWidget):
     def _make_footer(self) -> QWidget:
         self._footer = QWidget()
         self._facts = QLabel()
+        self._facts.setMinimumWidth(1)  # a narrow window cuts it, not the text above
         self._facts.setProperty("kind", "caption")
         self._facts.setFont(theme.font(Size.SMALL))
         self._note = QLabel()

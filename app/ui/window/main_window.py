@@ -339,9 +339,9 @@ class MainWindow(QMainWindow):
     def _offer_room(self) -> None:
         """What can be done where a chat has become too long; seen with the warning."""
         for text, operation in (
-            ("Go on without the oldest", self.controller.forget_oldest),
+            ("Drop oldest", self.controller.forget_oldest),
             ("New chat", self.actions_.new_chat.trigger),
-            ("Larger context", self.toggle_settings),
+            ("More room", self.toggle_settings),
         ):
             self.composer.add_remedy(text).clicked.connect(operation)
 

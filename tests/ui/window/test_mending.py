@@ -94,7 +94,7 @@ def test_a_full_chat_goes_on_without_its_oldest_messages(
     window.composer.field.insertPlainText("word " * 60)
     wait_until(window.composer.warning.isVisible)
     buttons = window.composer.findChildren(QAbstractButton)
-    next(b for b in buttons if b.text() == "Go on without the oldest").click()
+    next(b for b in buttons if b.text() == "Drop oldest").click()
     wait_until(lambda: not window.composer.warning.isVisible())
     assert notices(window) == ["The model no longer reads the oldest 4 messages of this chat."]
     window.composer.send.click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
@@ -144,3 +144,18 @@ def test_help_tells(open_window: OpenWindow, topic: Topic) -> None:
         Topic.ABOUT: "Slipstream 0.",
     }
     assert wanted[topic] in words
+
+
+@pytest.mark.parametrize("size", [(400, 700), (360, 640)])
+def test_nothing_is_wider_than_a_narrow_window(
+    open_window: OpenWindow, wait_until: WaitUntil, size: tuple[int, int]
+) -> None:
+    window = open_window(BatchEngine(Script(text="Some text.")))
+    window.resize(*size)
+    window.controller.ask("Hello?")
+    wait_until(lambda: not window.controller.busy)
+    window.composer.set_warning("Too long.")
+    wait_until(lambda: window.chats.view.widget().width() <= window.chats.view.viewport().width())
+    for button in window.composer.findChildren(QPushButton):
+        assert button.width() >= button.sizeHint().width()
+        assert window.rect().contains(area(button, window))
