@@ -487,11 +487,16 @@ def main() -> int:
         "what each type of weights takes away of the demo's target: bytes, KL divergence from "
         "BF16, errors; --parts: one step more for one part of a layer at a time; minutes",
     )
+    add(
+        "full-size",
+        "converts a checkpoint of the size of Qwen3.5-4B, by chance, on two cores: time, memory "
+        "and disk; --folder with 13 GB free, --type, --layers; minutes",
+    )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
-    # What follows these six is not ours to read, `dev.py run --help` excepted.
+    # What follows these seven is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
-    others = ("run", "test", "bench", "server-tests", "exact", "divergence")
+    others = ("run", "test", "bench", "server-tests", "exact", "divergence", "full-size")
     ours = 1 if argv[:1] and argv[0] in others else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
         ours += 1
@@ -535,6 +540,9 @@ def main() -> int:
             case "divergence":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
+            case "full-size":
+                setup(extras=False)
+                return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
             case "splits":
                 setup(extras=True)
                 env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}

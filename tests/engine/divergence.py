@@ -3,7 +3,8 @@
 A line a file: bytes, mean KL divergence of its next-token distributions from those of BF16 over
 held-out questions with their answers, how often the likeliest token is the same, and the largest
 error of a tensor. `--parts` gives instead what one step more for one part of a layer takes away
-of the divergence of Q4_K_M, by which the recipe was chosen; see README.md, "Types".
+of the divergence of Q4_K_M, by which the recipe was chosen, and `--drafts` how many drafted tokens
+a target of Q4_K_M accepts by the drafter's type. See README.md, "Types".
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ PARTS: Final = (
     *("ssm_alpha", "ssm_beta", "ffn_down", "ffn_gate", "ffn_up", "token_embd"),
 )
 ROWS: Final = 16  # tokens of a pass
+LONGEST: Final = 160  # tokens of an answer
 
 Logits = list[npt.NDArray[np.float32]]
 
@@ -93,9 +95,12 @@ def with_raised(parts: Sequence[str], kind: WeightType, output: Path) -> Convert
 def main() -> int:
     parser = argparse.ArgumentParser(prog="dev.py divergence", description=__doc__)
     parser.add_argument("--parts", action="store_true", help="one part of a layer at a time")
+    parser.add_argument("--drafts", action="store_true", help="the drafter's type instead")
     parser.add_argument("--texts", type=int, default=95, help="held-out texts (default: all 95)")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
+    if args.drafts:
+        return drafts(args.texts, args.threads)
     texts = heldout_texts(args.texts)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "x.gguf"
@@ -118,6 +123,48 @@ def main() -> int:
                 flush=True,
             )
     return 0
+
+
+def drafts(count: int, threads: int) -> int:
+    """A line a type of the drafter, beside one target."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = convert_target(DEMO / "target", Path(folder) / "t", WeightType.Q4_K_M).path
+        print("| drafter | bytes | mean accepted length | rounds | tokens |")
+        print("| --- | ---: | ---: | ---: | ---: |", flush=True)
+        for kind in reversed(WeightType):
+            if kind in (WeightType.F32, WeightType.F16):
+                continue
+            file = Path(folder) / "d"
+            done = convert_draft(DEMO / "draft", DEMO / "target", file, kind, recipe=Recipe.LLAMA)
+            rounds, tokens = _drafted(target, file, heldout_texts(count), threads)
+            print(
+                f"| {kind} | {done.bytes:,} | {tokens / rounds:.3f} | {rounds} | {tokens} |",
+                flush=True,
+            )
+    return 0
+
+
+def _drafted(target: Path, draft: Path, texts: Iterable[str], threads: int) -> tuple[int, int]:
+    """Rounds, and tokens that they gave: whole blocks, greedy, up to the end of each answer."""
+    rounds = tokens = 0
+    with NativeVocabulary(target) as vocabulary:
+        prompts = [vocabulary.tokenize(text[: text.rindex("assistant\n") + 10]) for text in texts]
+    pair = NativePair(target, draft, n_ctx=1024, threads=threads)
+    try:
+        for prompt in prompts:
+            pair.reset()
+            last, _ = pair.prompt(prompt)
+            taken = 0
+            while not pair.is_end(last) and taken < LONGEST:
+                emitted = pair.round(pair.info.block - 1).emitted
+                end = next((i for i, one in enumerate(emitted, 1) if pair.is_end(one)), None)
+                rounds, taken, last = rounds + 1, taken + (end or len(emitted)), emitted[-1]
+                if end:
+                    break
+            tokens += taken
+    finally:
+        pair.close()
+    return rounds, tokens
 
 
 def _files(by_part: bool) -> list[tuple[str, WeightType, tuple[str, ...]]]:
