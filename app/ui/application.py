@@ -1,8 +1,9 @@
 """The window's composition root. Order matters:
 
 1. the log, so that everything after it can speak, Qt too;
-2. the settings, which the look depends on, and the folders where the user wants them;
-3. Qt's application, then fonts and palette, before any widget exists;
+2. the settings, which the look depends on;
+3. Qt's application, and whether this is the first window: another start raises that and leaves;
+   then the folders where the user wants them, fonts and palette, before any widget exists;
 4. the engine's thread, then the window, which starts loading the model;
 5. signal handlers, which need the window, and the event loop.
 
@@ -31,6 +32,7 @@ from app.history import Codec, History
 from app.job import Jobs, Tools
 from app.library import Library
 from app.selftest import try_pair
+from app.ui.instance import Instance
 from app.ui.look import icons
 from app.ui.look.palette import DARK
 from app.ui.look.theme import Theme
@@ -49,6 +51,7 @@ CODEC: Final = Codec(
 )
 """How an answer's figures are kept."""
 
+_log = logging.getLogger(__name__)
 _qt_log = logging.getLogger("app.qt")
 
 
@@ -57,7 +60,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     log.start(paths.log_file())
     qInstallMessageHandler(_log_qt)
     chosen, problems = settings.load(paths.settings_file())
-    problems = (*problems, *moving.settle(chosen))
     if chosen.zoom != 100:  # Qt reads it once
         os.environ.setdefault("QT_SCALE_FACTOR", str(chosen.zoom / 100))
     app = QApplication.instance()
@@ -65,6 +67,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         app = QApplication(list(sys.argv[:1] if argv is None else argv))
     QGuiApplication.setApplicationName("Slipstream")
     QGuiApplication.setDesktopFileName("slipstream")
+    # Before anything of the folders is touched. The state's never moves.
+    instance = Instance(paths.state())
+    if not instance.first and instance.raise_first():
+        _log.info("Slipstream is open already: its window is raised.")
+        qInstallMessageHandler(None)
+        return 0
+    problems = (*problems, *moving.settle(chosen))
     look = Theme(app, chosen.theme, chosen.text_size)
     app.setWindowIcon(icons.icon("app", DARK.accent, 64))
     library, tokens = Library.of_user(chosen.models_folder), Tokens()
@@ -85,6 +94,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             Jobs(lambda: library.root, tools),
             tokens.put,
             History(paths.chats_file(), CODEC),
+            CODEC,
         )
     except BaseException:
         engine.close()
@@ -92,11 +102,21 @@ def run(argv: Sequence[str] | None = None) -> int:
     # Python runs these between two byte codes: the bridge's timer sees to it that some run.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.close())
+    instance.raised.connect(lambda: _raise(window))
     window.show()
     try:
         return app.exec()
     finally:
+        instance.close()
         qInstallMessageHandler(None)  # Qt may speak when Python cannot listen any more
+
+
+def _raise(window: MainWindow) -> None:
+    """Before the user's eyes, wherever it was."""
+    if window.isMinimized():
+        window.showNormal()
+    window.raise_()
+    window.activateWindow()
 
 
 def _log_qt(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from app.conversation import Conversation
+from app.conversation import Conversation, Turn
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.view import ChatView
+
+KEPT: Final = 4
+"""Views of chats that were looked at last; those of others are made again."""
 
 
 class Chats(QStackedWidget):
     suggested = Signal(str)
     link_chosen = Signal(str)
-    again_wanted = Signal()
+    again_wanted = Signal(object)  # Turn
+    go_on_wanted = Signal(object)  # Turn
+    edited = Signal(object, str)  # Turn, text
+    chosen = Signal(object)  # Turn
+    removed = Signal(object)  # Turn
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._views: dict[str, ChatView] = {}  # by the conversation's id
+        self._views: dict[str, ChatView] = {}  # by the conversation's id, newest last
+        self._live: dict[str, LiveTurn] = {}  # by the turn's id
 
     @property
     def view(self) -> ChatView:
@@ -27,24 +37,36 @@ class Chats(QStackedWidget):
         return view
 
     def show_conversation(self, conversation: Conversation) -> None:
-        view = self._views.get(conversation.id)
-        if view is None:
-            view = self._views[conversation.id] = ChatView()
-            view.suggested.connect(self.suggested)
-            view.link_chosen.connect(self.link_chosen)
-            view.again_wanted.connect(self.again_wanted)
-            view.show_path(conversation.path())
-            self.addWidget(view)
+        view = self._views.pop(conversation.id, None) or self._make()
+        self._views[conversation.id] = view
         self.setCurrentWidget(view)
+        view.show_path(conversation.path(), conversation.beside)
+        for id_ in list(self._views)[:-KEPT]:
+            old = self._views.pop(id_)
+            self.removeWidget(old)
+            old.deleteLater()
 
     def show_turns(self, conversation: Conversation) -> None:
-        """There are other turns on its path; nothing to do where none was ever shown."""
+        """There are other turns on its path; nothing to do where it is not shown."""
         if (view := self._views.get(conversation.id)) is not None:
-            view.show_path(conversation.path())
+            view.show_path(conversation.path(), conversation.beside)
 
     def follow(self, live: LiveTurn) -> None:
         """Show the answer while it waits, and while it comes."""
+        turn = live.turn
+        self._live[turn.id] = live
+        live.ended.connect(lambda: self._live.pop(turn.id, None))
         for view in self._views.values():
-            if (answer := view.answer_of(live.turn)) is not None:
-                live.grew.connect(answer.grow)
-                live.ended.connect(answer.finish)
+            view.renew(turn)
+
+    def _live_of(self, turn: Turn) -> LiveTurn | None:
+        return self._live.get(turn.id)
+
+    def _make(self) -> ChatView:
+        view = ChatView()
+        view.live_of = self._live_of
+        names = "suggested link_chosen again_wanted go_on_wanted edited chosen removed"
+        for name in names.split():
+            getattr(view, name).connect(getattr(self, name))
+        self.addWidget(view)
+        return view

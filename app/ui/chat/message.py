@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QElapsedTimer, QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.conversation import End, Turn
 from app.engine import Figures
 from app.errors import SlipstreamError
+from app.ui.chat.editor import QuestionEditor
+from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, words
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
@@ -26,14 +29,55 @@ _LONG: Final = 2_000
 """Characters from which on a question takes all the width there is."""
 
 
+class Branches(QWidget):
+    """Which of several turns is shown: ‹ 2/3 ›. Hidden where there is one."""
+
+    chosen = Signal(object)  # Turn
+
+    def __init__(self, noun: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._turns: Sequence[Turn] = ()
+        self._at = 0
+        self._back = IconButton("chevron-left", f"The {noun} before", size=14)
+        self._on = IconButton("chevron-right", f"The next {noun}", size=14)
+        self._count = QLabel()
+        self._count.setProperty("kind", "caption")
+        self._count.setFont(theme.font(Size.SMALL))
+        self._noun = noun
+        self._back.clicked.connect(lambda: self._go(-1))
+        self._on.clicked.connect(lambda: self._go(1))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, Space.XS, 0)
+        row.setSpacing(0)
+        for widget in (self._back, self._count, self._on):
+            row.addWidget(widget)
+        self.hide()
+
+    def show_turns(self, turns: Sequence[Turn], shown: Turn) -> None:
+        self._turns = turns
+        self._at = next((i for i, t in enumerate(turns) if t is shown), 0)
+        self._count.setText(f"{self._at + 1}/{len(turns)}")
+        self._count.setAccessibleName(f"{self._noun} {self._at + 1} of {len(turns)}")
+        self._back.setEnabled(self._at > 0)
+        self._on.setEnabled(self._at + 1 < len(turns))
+        self.setVisible(len(turns) > 1)
+
+    def _go(self, step: int) -> None:
+        self.chosen.emit(self._turns[self._at + step])
+
+
 class Question(QWidget):
-    """What the user wrote, as it is, in a bubble as wide as it needs."""
+    """What the user wrote, as it is, in a bubble as wide as it needs. It can be put anew."""
 
     link_chosen = Signal(str)
+    chosen = Signal(object)  # Turn
+    edited = Signal(object, str)  # Turn, the new text
+    removed = Signal(object)  # Turn
 
     def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.turn = turn
+        self._editor: QuestionEditor | None = None
         self._view = TextView("Your message", lambda: turn.text)
         self._view.link_chosen.connect(self.link_chosen)
         self._writer = DocumentWriter(self._view.document())
@@ -43,11 +87,63 @@ class Question(QWidget):
         inside = QVBoxLayout(self._bubble)
         inside.setContentsMargins(Space.L, 11, Space.L, 9)
         inside.addWidget(self._view)
-        outside = QHBoxLayout(self)
-        outside.setContentsMargins(0, 0, 0, 0)
-        outside.addStretch(1)
-        outside.addWidget(self._bubble)
+        self._branches = Branches("question")
+        self._branches.chosen.connect(self.chosen)
+        self._edit = IconButton("edit", "Edit and ask again", size=16)
+        self._copy = IconButton("copy", "Copy the question", size=16)
+        self._delete = IconButton("trash", "Delete the question and its answer", size=16)
+        self._edit.clicked.connect(self.start_editing)
+        self._copy.clicked.connect(self._copy_text)
+        self._delete.clicked.connect(lambda: self.removed.emit(turn))
+        self._tools = QWidget()
+        tools = QHBoxLayout(self._tools)
+        tools.setContentsMargins(0, 0, 0, 0)
+        tools.setSpacing(0)
+        tools.addStretch(1)
+        for widget in (self._branches, self._edit, self._copy, self._delete):
+            tools.addWidget(widget)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
+        row.addWidget(self._bubble)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(2)
+        self._column.addLayout(row)
+        self._column.addWidget(self._tools)
         self._write()
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is being edited."""
+        return self._editor is not None
+
+    @property
+    def body(self) -> TextView:
+        return self._view
+
+    def set_beside(self, turns: Sequence[Turn]) -> None:
+        self._branches.show_turns(turns, self.turn)
+
+    def start_editing(self) -> None:
+        """Write in the bubble's place: sending puts the question anew, Escape leaves it."""
+        if self._editor is not None:
+            return
+        self._editor = QuestionEditor(self.turn.text)
+        self._editor.left.connect(self.stop_editing)
+        self._editor.sent.connect(lambda text: self.edited.emit(self.turn, text))
+        self._bubble.hide()
+        self._tools.hide()
+        self._column.addWidget(self._editor)
+        self._editor.start()
+
+    def stop_editing(self) -> None:
+        if self._editor is not None:
+            self._editor.hide()
+            self._editor.deleteLater()
+            self._editor = None
+            self._bubble.show()
+            self._tools.show()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -57,6 +153,10 @@ class Question(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def _copy_text(self) -> None:
+        QGuiApplication.clipboard().setText(self.turn.text)
+        self._copy.confirm()
 
     def _write(self) -> None:
         self._palette = theme.current()
@@ -83,7 +183,10 @@ class AnswerView(QWidget):
     """
 
     link_chosen = Signal(str)
-    again_wanted = Signal()
+    again_wanted = Signal(object)  # Turn
+    go_on_wanted = Signal(object)  # Turn
+    chosen = Signal(object)  # Turn
+    removed = Signal(object)  # Turn
 
     def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -94,13 +197,11 @@ class AnswerView(QWidget):
         self._begun = False  # whether there is any of the text, apart from the thinking
         self._rendering = Sliced(self, self._render)
         self._failure: Notice | None = None
-        self._thinking = QElapsedTimer()
-        self._thought_ms = 0
 
         self._name = QLabel("Slipstream")
         self._name.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
         self._name.setMinimumHeight(Space.XL)  # as high as the row is with its buttons
-        self._state = QLabel("reading the prompt …")
+        self._state = QLabel("waits for its turn …")
         self._state.setProperty("kind", "muted")
         self._think = IconButton(
             "chevron-right", "Show the thinking", kind="quiet", text="thinking …", size=14
@@ -145,9 +246,9 @@ class AnswerView(QWidget):
         if reasoning:
             self._add_reasoning(reasoning)
         if text:
-            if self._thinking.isValid() and not self._begun:
-                self._stop_thinking()
-            self._begun = True
+            if not self._begun:
+                self._begun = True
+                self._show_thought()
             self._state.hide()
             self._body.show()
             self._rendering.add(text)
@@ -156,11 +257,11 @@ class AnswerView(QWidget):
         """Show how the answer was made, or what went wrong: what came before stays valid."""
         self._finished = True
         self._state.hide()
-        if self._thinking.isValid():
-            self._stop_thinking()
+        self._show_thought()
         self._rendering.add("")  # the end is to be rendered too
         self._footer.show()
         self._copy.setVisible(bool(self.turn.text))
+        self._go_on.setVisible(self.turn.continues)
         note = words.finish_note(self.turn)
         self._note.setText(note)
         self._note.setVisible(bool(note))
@@ -174,9 +275,31 @@ class AnswerView(QWidget):
         if isinstance(self.turn.error, SlipstreamError):
             self._show_failure(self.turn.error)
 
-    def set_last(self, last: bool) -> None:
-        """Only the last answer can be made again."""
-        self._again.setVisible(last)
+    def follow(self, live: LiveTurn) -> None:
+        """Show the answer while it waits, and while it comes."""
+        if live.waiting:
+            live.began.connect(self._begin)
+        else:
+            self._begin()
+        live.grew.connect(self.grow)
+        live.ended.connect(self.finish)
+
+    def set_beside(self, turns: Sequence[Turn]) -> None:
+        self._branches.show_turns(turns, self.turn)
+        one = "Delete the question and its answer" if len(turns) < 2 else "Delete this answer"
+        self._delete.set_label(one)
+
+    @property
+    def busy(self) -> bool:
+        """Whether more of it is to come."""
+        return not self._finished
+
+    @property
+    def body(self) -> TextView:
+        return self._body
+
+    def _begin(self) -> None:
+        self._state.setText("reading the prompt …")
 
     # --- Qt ---------------------------------------------------------------------
 
@@ -201,6 +324,15 @@ class AnswerView(QWidget):
         self._why.setCheckable(True)
         self._again = IconButton("again", "Answer again", size=16)
         self._copy = IconButton("copy", "Copy the answer", size=16)
+        self._delete = IconButton("trash", "Delete this answer", size=16)
+        self._go_on = IconButton(
+            "forward", "Go on with this answer", kind="quiet", text="Go on", size=14
+        )
+        self._go_on.setFont(theme.font(Size.SMALL))
+        self._branches = Branches("answer")
+        self._branches.chosen.connect(self.chosen)
+        self._delete.clicked.connect(lambda: self.removed.emit(self.turn))
+        self._go_on.clicked.connect(lambda: self.go_on_wanted.emit(self.turn))
         self._details = QLabel()
         self._details.setProperty("kind", "caption")
         self._details.setFont(theme.font(Size.SMALL))
@@ -208,13 +340,14 @@ class AnswerView(QWidget):
         self._details.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._details.hide()
         self._why.toggled.connect(self._details.setVisible)
-        self._again.clicked.connect(self.again_wanted)
+        self._again.clicked.connect(lambda: self.again_wanted.emit(self.turn))
         self._copy.clicked.connect(self._copy_answer)
         column = QVBoxLayout(self._footer)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(Space.XS)
-        row = _row(self._facts, self._why, self._again, self._copy)
+        row = _row(self._branches, self._again, self._copy, self._delete, self._go_on)
         column.addWidget(self._note)
+        column.addLayout(_row(self._facts, self._why))
         column.addLayout(row)
         column.addWidget(self._details)
         self._footer.hide()
@@ -231,22 +364,18 @@ class AnswerView(QWidget):
 
     def _add_reasoning(self, text: str) -> None:
         if self._think.isHidden():
-            self._thinking.start()
             self._think.show()
             self._state.hide()
             self._thoughts_writer.open_plain()
         if self._thoughts.document().isEmpty():
             text = text.lstrip("\n")
         self._thoughts_writer.more(text)
-        if not self._begun:
-            self._thought_ms = self._thinking.elapsed()
-            self._think.setText(f"thinking for {self._thought_ms / 1000:.0f} s")
+        self._show_thought()
 
-    def _stop_thinking(self) -> None:
-        self._thought_ms = self._thinking.elapsed()
-        self._thinking.invalidate()
-        seconds = round(self._thought_ms / 1000)
-        self._think.setText(f"thought for {seconds} s" if seconds else "thought for a moment")
+    def _show_thought(self) -> None:
+        """How long it took, by the turn's own clock."""
+        thinking = not self._begun and not self._finished
+        self._think.setText(words.thought(self.turn.thought_ms, ongoing=thinking))
 
     def _fold(self, open_: bool) -> None:
         self._thoughts_page.setVisible(open_)

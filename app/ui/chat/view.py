@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QLabel,
     QPushButton,
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.conversation import Role, Turn
+from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
@@ -62,117 +64,269 @@ class Welcome(QWidget):
 
 
 class _Page(QWidget):
-    def minimumSizeHint(self) -> QSize:
-        # Wrapped labels claim a height for their narrowest width, and the scroll area would
-        # reserve it: where there are any, the height for the real width is asked for anyway.
-        least = super().minimumSizeHint()
-        return QSize(0, 0) if self.hasHeightForWidth() else least
+    """Holds the messages; it lays out nothing, and tells when one of them changed its size."""
+
+    changed = Signal()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.changed.emit()
+        return super().event(event)
 
 
 class ChatView(QScrollArea):
+    """Only the messages near what is seen are widgets: the others are a height, measured when
+    they were seen and estimated before. What is seen stays where it is while that changes.
+    """
+
     suggested = Signal(str)
     link_chosen = Signal(str)
-    again_wanted = Signal()
+    again_wanted = Signal(object)  # Turn: an answer
+    go_on_wanted = Signal(object)  # Turn: an answer that broke off
+    edited = Signal(object, str)  # Turn: a question, and what it is to be
+    chosen = Signal(object)  # Turn: beside the one that is shown
+    removed = Signal(object)  # Turn
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Conversation")
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Page Up and Down scroll it from anywhere
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.live_of: Callable[[Turn], LiveTurn | None] = lambda turn: None
         self._follow = True
-        # Qt is still in the middle of laying out when it tells a new range.
+        self._turns: list[Turn] = []
+        self._beside: Callable[[Turn], Sequence[Turn]] = lambda turn: (turn,)
+        self._heights: dict[str, int] = {}  # by the turn's id, at the width there is
+        self._shown: dict[str, Question | AnswerView] = {}
+        self._width = 0
+        self._arranging = False
+        # Qt is still in the middle of laying out when it tells a new size.
         self._settle = QTimer(self, interval=0, singleShot=True)
-        self._settle.timeout.connect(self._keep_down)
-        self._shown: list[Question | AnswerView] = []
+        self._settle.timeout.connect(self._arrange)
 
-        page = _Page()
-        page.setObjectName("scrolled")
-        self._messages = QVBoxLayout(page)
-        self._messages.setSpacing(Space.XL)
-        self._welcome = Welcome()
+        self._page = _Page()
+        self._page.setObjectName("scrolled")
+        self._page.changed.connect(self._settle.start)
+        self._welcome = Welcome(self._page)
         self._welcome.suggested.connect(self.suggested)
-        self._messages.addWidget(self._welcome, 1)
-        self.setWidget(page)
+        self.setWidget(self._page)
 
         self._down = IconButton("arrow-down", "Go to the newest text", self, kind="outline")
         self._down.clicked.connect(self.go_down)
         self._down.hide()
-        bar = self.verticalScrollBar()
-        bar.rangeChanged.connect(self._range_changed)
-        bar.valueChanged.connect(self._moved)
+        self.verticalScrollBar().valueChanged.connect(self._moved)
 
     @property
     def answers(self) -> list[AnswerView]:
-        return [m for m in self._shown if isinstance(m, AnswerView)]
+        """Those that are widgets, in order."""
+        shown = (self._shown.get(t.id) for t in self._turns)
+        return [m for m in shown if isinstance(m, AnswerView)]
+
+    @property
+    def messages(self) -> list[Question | AnswerView]:
+        """The same of all kinds."""
+        return [self._shown[t.id] for t in self._turns if t.id in self._shown]
 
     def answer_of(self, turn: Turn) -> AnswerView | None:
-        """What shows `turn`, if it is an answer of the path that is shown."""
-        return next((a for a in reversed(self.answers) if a.turn is turn), None)
+        """What shows `turn`, if it is an answer near what is seen."""
+        shown = self._shown.get(turn.id)
+        return shown if isinstance(shown, AnswerView) else None
 
-    def show_path(self, turns: Sequence[Turn]) -> None:
+    def show_path(
+        self, turns: Sequence[Turn], beside: Callable[[Turn], Sequence[Turn]] | None = None
+    ) -> None:
         """Show these turns, and go to the newest where it is a new question.
 
-        What is shown already and has the same place in the path stays as it is.
+        `beside` gives the turns that stand beside one. What is shown already stays as it is.
         """
-        turns = [t for t in turns if t.role is not Role.SYSTEM]
-        same = 0
-        while same < min(len(turns), len(self._shown)) and self._shown[same].turn is turns[same]:
-            same += 1
-        for message in self._shown[same:]:
-            self._messages.removeWidget(message)
-            message.hide()
-            message.deleteLater()
-        del self._shown[same:]
-        if turns and self._welcome.isVisibleTo(self):
-            self._welcome.hide()
-            self._messages.addStretch(1)
-        if same and isinstance(last := self._shown[-1], AnswerView):
-            last.set_last(same == len(turns))
-        for turn in turns[same:]:
-            self._add(turn, last=turn is turns[-1])
-        if any(turn.role is Role.USER for turn in turns[same:]):
-            self.go_down()
+        self._beside = beside or (lambda turn: (turn,))
+        before = {t.id for t in self._turns}
+        self._turns = [t for t in turns if t.role is not Role.SYSTEM]
+        now = {t.id for t in self._turns}
+        for id_ in [i for i in self._shown if i not in now]:
+            self._drop(id_)
+        self._heights = {i: h for i, h in self._heights.items() if i in now}
+        self._welcome.setVisible(not self._turns)
+        for message in self._shown.values():
+            message.set_beside(self._beside(message.turn))
+        if any(t.role is Role.USER and t.id not in before for t in self._turns):
+            self._follow = True
+        self._arrange()
+
+    def renew(self, turn: Turn) -> None:
+        """Show a turn as it is now: it is begun, or gone on with."""
+        if turn.id in self._shown:
+            self._drop(turn.id)
+        self._arrange()
+
+    def reveal(self, turn: Turn) -> Question | AnswerView | None:
+        """Scroll to a turn of the path; its message, None where it is not of the path."""
+        if turn not in self._turns:
+            return None
+        self._follow = False
+        for _ in range(3):  # what is near it is measured on the way
+            top = self._tops()[self._turns.index(turn)]
+            self.verticalScrollBar().setValue(max(0, top - Space.XL))
+            self._arrange()
+        return self._shown.get(turn.id)
+
+    def show_point(self, text: QWidget, point: QPoint) -> None:
+        """Scroll so far that a point of a message's text is well seen."""
+        y = text.mapTo(self._page, point).y()
+        bar, room = self.verticalScrollBar(), self.viewport().height()
+        if not bar.value() + Space.XL < y < bar.value() + room - 2 * Space.XL:
+            self._follow = False
+            bar.setValue(y - room // 3)
 
     def go_down(self) -> None:
         self._follow = True
-        bar = self.verticalScrollBar()
-        bar.setValue(bar.maximum())
+        self._arrange()
         self._down.hide()
+
+    # --- Qt ---------------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        side = max(Space.XL, (self.viewport().width() - COLUMN) // 2)
-        self._messages.setContentsMargins(side, Space.XL, side, Space.XL)
+        self._arrange()
         self._place_button()
 
-    def _add(self, turn: Turn, last: bool) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._arrange()
+
+    # --- own --------------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        """Make what is near what is seen, let go what is far, and put each in its place."""
+        if self._arranging or not self.isVisible():
+            return
+        self._arranging = True
+        try:
+            self._set_width()
+            anchor = None if self._follow else self._anchor()
+            for _ in range(4):
+                if not self._fill(anchor):
+                    break
+        finally:
+            self._arranging = False
+        self._place_button()
+
+    def _fill(self, anchor: tuple[int, int] | None) -> bool:
+        """One pass; whether a height was another one than thought."""
+        tops = self._tops()
+        total = max(tops[-1], self.viewport().height()) if self._turns else 0
+        self._page.setMinimumHeight(total)
+        if not self._turns:
+            self._welcome.setGeometry(
+                self._left(), Space.XL, self._width, self.viewport().height() - 2 * Space.XL
+            )
+            return False
+        bar = self.verticalScrollBar()
+        bar.setRange(0, max(0, total - self.viewport().height()))
+        if anchor is None:
+            bar.setValue(bar.maximum())
+        else:
+            bar.setValue(tops[anchor[0]] + anchor[1])
+        seen, room = bar.value(), self.viewport().height()
+        changed = False
+        # Where there is less than a page, it stands at the top.
+        for at, turn in enumerate(self._turns):
+            near = tops[at + 1] >= seen - room and tops[at] <= seen + 2 * room
+            far = tops[at + 1] < seen - 3 * room or tops[at] > seen + 4 * room
+            if near or (turn.id in self._shown and (not far or self._needed(turn))):
+                message = self._shown.get(turn.id) or self._make(turn)
+                height = self._measure(message)
+                changed |= height != self._heights.get(turn.id)
+                self._heights[turn.id] = height
+                message.setGeometry(self._left(), tops[at], self._width, height)
+            elif turn.id in self._shown and far:
+                self._drop(turn.id)
+        return changed
+
+    def _tops(self) -> list[int]:
+        """Where each message begins, and where the last one ends."""
+        tops, y = [], int(Space.XL)
+        for turn in self._turns:
+            tops.append(y)
+            # Below a question stand its buttons, which are room already.
+            gap = Space.XS if turn.role is Role.USER else Space.XL
+            y += (self._heights.get(turn.id) or self._estimate(turn)) + gap
+        return [*tops, y]
+
+    def _anchor(self) -> tuple[int, int]:
+        """The first message that is seen, and how far of it is above."""
+        tops, seen = self._tops(), self.verticalScrollBar().value()
+        at = next((i for i in range(len(self._turns)) if tops[i + 1] > seen), 0)
+        return at, seen - tops[at]
+
+    def _estimate(self, turn: Turn) -> int:
+        """Of a message that was not seen yet."""
+        a_line = max(20, self._width // 8)
+        lines = len(turn.text) // a_line + turn.text.count("\n", 0, 20_000) + 1
+        return 24 * lines + (70 if turn.role is Role.ASSISTANT else 56)
+
+    def _needed(self, turn: Turn) -> bool:
+        """Whether a message that is a widget must stay one: it grows, or is worked in."""
+        message, focus = self._shown[turn.id], QApplication.focusWidget()
+        return message.busy or (focus is not None and message.isAncestorOf(focus))
+
+    def _measure(self, message: Question | AnswerView) -> int:
+        layout = message.layout()
+        assert layout is not None
+        if message.width() != self._width:
+            message.resize(self._width, message.height())
+        layout.activate()
+        if message.hasHeightForWidth():
+            return message.heightForWidth(self._width)
+        return message.sizeHint().height()
+
+    def _make(self, turn: Turn) -> Question | AnswerView:
         message: Question | AnswerView
         if turn.role is Role.USER:
-            message = Question(turn)
+            message = Question(turn, self._page)
+            message.edited.connect(self.edited)
         else:
-            message = AnswerView(turn)
+            message = AnswerView(turn, self._page)
             message.again_wanted.connect(self.again_wanted)
-            message.set_last(last)
+            message.go_on_wanted.connect(self.go_on_wanted)
+            if (live := self.live_of(turn)) is not None:
+                message.follow(live)
         message.link_chosen.connect(self.link_chosen)
-        self._shown.append(message)
-        self._messages.insertWidget(self._messages.count() - 1, message)
+        message.chosen.connect(self.chosen)
+        message.removed.connect(self.removed)
+        message.set_beside(self._beside(turn))
+        message.resize(self._width, 40)
+        message.show()
+        self._shown[turn.id] = message
+        return message
 
-    def _range_changed(self) -> None:
-        if self._follow:
-            self._settle.start()
+    def _drop(self, id_: str) -> None:
+        message = self._shown.pop(id_)
+        message.hide()
+        message.deleteLater()
 
-    def _keep_down(self) -> None:
-        if self._follow:
-            self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+    def _set_width(self) -> None:
+        width = min(COLUMN, self.viewport().width() - 2 * self._side())
+        if width != self._width:
+            self._width = width
+            self._heights.clear()
+
+    def _side(self) -> int:
+        return Space.L if self.viewport().width() < 560 else Space.XL
+
+    def _left(self) -> int:
+        return (self.viewport().width() - self._width) // 2
 
     def _moved(self, value: int) -> None:
+        if self._arranging:
+            return
         self._follow = value >= self.verticalScrollBar().maximum() - _NEAR
         self._down.setVisible(not self._follow)
-        self._place_button()
+        self._arrange()
 
     def _place_button(self) -> None:
+        self._down.setVisible(not self._follow and bool(self._turns))
         self._down.adjustSize()
         x = (self.viewport().width() - self._down.width()) // 2
         self._down.move(x, self.viewport().height() - self._down.height() - Space.M)

@@ -103,7 +103,7 @@ QPlainTextEdit[kind="field"]:focus { border-color: $muted; }
 QLineEdit:focus { border-color: $muted; }
 QLineEdit[invalid="true"] { border-color: $danger; }
 
-QListWidget { background: transparent; border: 1px solid transparent; color: $text; }
+QListView { background: transparent; border: 1px solid transparent; color: $text; }
 QListWidget:focus { border: 1px solid $muted; border-radius: 6px; }
 QListWidget::item {
   padding: 7px 10px; border-radius: 6px; margin: 1px 8px; color: $text;

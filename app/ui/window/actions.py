@@ -8,6 +8,7 @@ from typing import Final
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.ui.window.chat_list import EXPORTS
 from app.ui.window.help import Topic
 
 Keys = QKeySequence | QKeySequence.StandardKey | str
@@ -26,12 +27,17 @@ class Actions:
         self.attach = self._add("Attach files …", _STANDARD.Open)
         self.stop = self._add("Stop the answer", _STANDARD.Cancel)
         self.again = self._add("Answer again", "Ctrl+R")
+        self.find = self._add("Find in this chat", _STANDARD.Find)
         self.search = self._add("Search all chats", "Ctrl+Shift+F")
         self.copy_answer = self._add("Copy the last answer", "Ctrl+Shift+C")
         self.menu.addSeparator()
         self.rename = self._add("Rename this chat", "F2")
         self.pin = self._add("Pin this chat", "Ctrl+Shift+P")
         self.delete_chat = self._add("Delete this chat", "Ctrl+Shift+Backspace")
+        self._into = self.menu.addMenu("Export this chat")
+        self.exports = {kind: self._add(label) for kind, label in EXPORTS.items()}
+        self._into = self.menu
+        self.import_ = self._add("Import chats …")
         self.undo = self._add("Undo the deletion", "Ctrl+Shift+Z")
         self.undo.setEnabled(False)
         self.menu.addSeparator()

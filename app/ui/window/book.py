@@ -98,7 +98,8 @@ class Book(QObject):
         self._wanted = chat.id
         self.current = chat
         self._open[chat.id] = self._open.pop(chat.id, chat)
-        self._archive.remember(chat.id if chat.turns else "")
+        if self.lasting:  # else which one was on view is still to be read
+            self._archive.remember(chat.id if chat.turns else "")
         self.shown.emit(chat)
         self._let_go()
 

@@ -39,6 +39,15 @@ MORE: Final = 30
 _EDGE: Final = 8
 
 
+EXPORTS: Final = {
+    "markdown": "As Markdown …",
+    "html": "As a page to print (HTML) …",
+    "pdf": "As PDF …",
+    "json": "As JSON, to import again …",
+}
+"""What a chat can be written as, by the kinds of `porting`."""
+
+
 class State(StrEnum):
     NONE = ""
     ANSWERING = "answering"

@@ -34,7 +34,7 @@ from app import catalog, paths
 from app.conversation import Conversation, Removed
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
-from app.history import History
+from app.history import Codec, History
 from app.library import ModelStatus
 from app.settings import RANGES, Settings
 from app.ui.archive import Archive
@@ -42,6 +42,7 @@ from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
 from app.ui.chat.composer import Composer, local_files
 from app.ui.chat.context import Context
+from app.ui.chat.find import FindBar
 from app.ui.look import theme, words
 from app.ui.look.controls import is_text, press_focused
 from app.ui.look.icons import IconButton
@@ -64,6 +65,7 @@ from app.ui.window.chat_list import State
 from app.ui.window.controller import Controller
 from app.ui.window.header import Header
 from app.ui.window.help import HelpSheet, Topic
+from app.ui.window.porting import Porting
 from app.ui.window.presetting import Presetting
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
@@ -96,11 +98,12 @@ class MainWindow(QMainWindow):
         jobs: JobSource | None = None,
         keep_token: Callable[[str], str] = lambda _: "",
         history: History | None = None,
+        codec: Codec | None = None,
     ) -> None:
         """`remembered` holds place and size; `problems` were found on the way here.
 
         `keep_token` keeps the user's token for the hub, and returns what is to be said of that.
-        Without a `history` chats go with the window.
+        Without a `history` chats go with the window. `codec` is how figures are exported.
         """
         super().__init__()
         self.setWindowTitle("Slipstream")
@@ -126,6 +129,8 @@ class MainWindow(QMainWindow):
         self.header = Header()
         self.sidebar = Sidebar(self.archive.search)
         self.chats = Chats()
+        self.finder = FindBar()
+        self.porting = Porting(self.controller.book, codec or Codec(), self)
         self.notices = Notices()
         self.composer = Composer()
         self.context = Context(self.bridge, self)
@@ -181,6 +186,11 @@ class MainWindow(QMainWindow):
         middle = QVBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.status, 0, Qt.AlignmentFlag.AlignHCenter)
+        finding = QHBoxLayout()
+        finding.setContentsMargins(Space.L, 0, Space.L, 0)
+        finding.addStretch(1)
+        finding.addWidget(self.finder, 1)
+        middle.addLayout(finding)
         middle.addWidget(self.chats, 1)
         middle.addLayout(centred)
 
@@ -217,6 +227,10 @@ class MainWindow(QMainWindow):
         self.chats.suggested.connect(self._suggest)
         self.chats.link_chosen.connect(self.notices.offer_link)
         self.chats.again_wanted.connect(controller.again)
+        self.chats.go_on_wanted.connect(controller.go_on)
+        self.chats.edited.connect(controller.edit)
+        self.chats.chosen.connect(controller.choose)
+        self.chats.removed.connect(controller.remove)
         self._offer_room()
         controller.edited.connect(self._show_start)
         controller.edited.connect(self.context.recount)
@@ -270,7 +284,14 @@ class MainWindow(QMainWindow):
         sidebar.chosen.connect(self.sides.close_chosen)
         self.writing.edited.connect(book.save)
         controller.edited.connect(book.save)
-        sidebar.found.connect(lambda chat, turn, words: controller.show_chat(chat))
+        sidebar.found.connect(self._show_found)
+        sidebar.export_wanted.connect(self.porting.choose_export)
+        sidebar.import_wanted.connect(self.porting.choose_import)
+        self.porting.failed.connect(self._tell)
+        self.porting.written.connect(
+            lambda path: self.notices.add(f"The chat is in {path}.", topic="export")
+        )
+        self.finder.closed.connect(self.composer.field.setFocus)
         sidebar.renamed.connect(book.rename)
         sidebar.pinned.connect(book.pin)
         sidebar.deleted.connect(controller.delete_chat)
@@ -307,6 +328,10 @@ class MainWindow(QMainWindow):
         actions.connect(actions.delete_chat, self._delete_chat)
         actions.connect(actions.undo, self._undo_deletion)
         actions.connect(actions.search, self._search_chats)
+        actions.connect(actions.find, self._find)
+        actions.connect(actions.import_, self.porting.choose_import)
+        for kind, action in actions.exports.items():
+            actions.connect(action, partial(self._export, kind))
         actions.connect(actions.quit, self.close)
 
     def _follow_settings(self) -> None:
@@ -347,6 +372,8 @@ class MainWindow(QMainWindow):
 
     def _show_chat(self) -> None:
         self.chats.show_conversation(self.controller.current)
+        if self.finder.isVisible():
+            self.finder.leave()
         self._show_chats()
         self.composer.field.setFocus()
 
@@ -399,6 +426,25 @@ class MainWindow(QMainWindow):
         self._show_list()
         self.sidebar.start_search()
 
+    def _find(self, words: str = "") -> None:
+        self.finder.start(self.chats.view, self.controller.current.path(), words)
+
+    def _show_found(self, chat: str, turn: str, words: str) -> None:
+        """Open a chat where the search found something."""
+        book = self.controller.book
+
+        def shown(found: Conversation) -> None:
+            if turn in found.turns and found.turns[turn] not in found.path():
+                found.choose(found.turns[turn])
+            self.controller.show_chat(chat)
+            self._find(words.split()[-1])
+            self.finder.go_to(turn)
+
+        book.with_chat(chat, shown)
+
+    def _export(self, kind: str) -> None:
+        self.porting.choose_export(self.controller.current.id, kind)
+
     def _offer_chat_back(self, deleted: Deleted) -> None:
         self._offer_undo(
             f"“{deleted.summary.title}” is deleted.",
@@ -440,7 +486,8 @@ class MainWindow(QMainWindow):
         actions.stop.setEnabled(self.controller.busy)
         for action in (actions.again, actions.copy_answer):
             action.setEnabled(answered)
-        for action in (actions.rename, actions.pin, actions.delete_chat):
+        of_chat = (actions.rename, actions.pin, actions.delete_chat, actions.find)
+        for action in (*of_chat, *actions.exports.values()):
             action.setEnabled(bool(chat.turns))
         actions.pin.setText("Unpin this chat" if chat.pinned else "Pin this chat")
 

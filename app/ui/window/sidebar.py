@@ -25,7 +25,15 @@ from PySide6.QtWidgets import (
 from app.history import Hit, Summary
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
-from app.ui.window.chat_list import ChatListModel, Entry, RowPainter, State, grouped, told_apart
+from app.ui.window.chat_list import (
+    EXPORTS,
+    ChatListModel,
+    Entry,
+    RowPainter,
+    State,
+    grouped,
+    told_apart,
+)
 
 WIDTH: Final = 256
 
@@ -344,14 +352,6 @@ class Sidebar(QFrame):
         menu.addSeparator()
         menu.addAction("Delete", lambda: self.deleted.emit(entry.id))
         return menu
-
-
-EXPORTS: Final = {
-    "markdown": "As Markdown …",
-    "html": "As a page to print (HTML) …",
-    "pdf": "As PDF …",
-    "json": "As JSON, to import again …",
-}
 
 
 def _counted(hits: int) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Conversation, End
 from app.errors import ContextFullError
+from app.ui.chat.find import FindBar
 from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.view import ChatView, Welcome
 from app.ui.look.notice import Notice
@@ -50,7 +54,6 @@ def test_what_is_there_stays(view: ChatView) -> None:
     exchange(conversation, "Two?", "2")
     view.show_path(conversation.path())
     assert view.answers[0] is first
-    assert [a._again.isVisibleTo(a._footer) for a in view.answers] == [False, True]
 
 
 def test_an_answer_beside_takes_its_place(view: ChatView) -> None:
@@ -93,3 +96,101 @@ def test_a_whole_text_is_copied_as_the_turn_has_it(view: ChatView, wait_until: W
     body.selectAll()
     body.copy()
     assert QGuiApplication.clipboard().text() == "*one* and two"
+
+
+def test_of_a_long_chat_only_what_is_seen_is_made(view: ChatView, wait_until: WaitUntil) -> None:
+    conversation = Conversation()
+    for i in range(200):
+        exchange(conversation, f"Question {i}", f"Answer {i}\n\n" + "word " * (i % 90))
+    view.resize(800, 600)
+    view.show_path(conversation.path())
+    assert len(view.messages) < 30
+    assert view.messages[-1].turn is conversation.path()[-1]
+    bar = view.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 5_000
+    middle = conversation.path()[201]
+    shown_there = view.reveal(middle)
+    assert shown_there is not None
+    wait_until(lambda: 0 <= shown_there.y() - bar.value() < 600)
+    assert len(view.messages) < 60
+    for message, following in pairwise(view.messages):
+        assert message.geometry().bottom() < following.y()
+
+
+def test_what_is_seen_stays_while_heights_become_known(
+    view: ChatView, wait_until: WaitUntil
+) -> None:
+    conversation = Conversation()
+    for i in range(60):
+        exchange(conversation, f"Question {i}", "- item\n" * (i % 25))
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    for value in range(view.verticalScrollBar().maximum(), 0, -400):
+        view.verticalScrollBar().setValue(value)
+        seen = [m for m in view.messages if m.y() + m.height() > view.verticalScrollBar().value()]
+        first = seen[0]
+        before = first.y() - view.verticalScrollBar().value()
+        view._arrange()
+        assert abs(first.y() - view.verticalScrollBar().value() - before) <= 2
+
+
+def test_branches_are_gone_through(view: ChatView) -> None:
+    conversation = Conversation()
+    exchange(conversation, "One?", "first")
+    question, old = conversation.path()
+    conversation.answer(question).text = "second"
+    view.show_path(conversation.path(), conversation.beside)
+    branches = view.answers[0]._branches
+    assert branches._count.text() == "2/2"
+    chosen: list[object] = []
+    view.chosen.connect(chosen.append)
+    branches._back.click()
+    assert chosen == [old]
+    conversation.choose(old)
+    view.show_path(conversation.path(), conversation.beside)
+    assert view.answers[0].turn is old
+    assert view.answers[0]._branches._count.text() == "1/2"
+    assert not view.answers[0]._branches._back.isEnabled()
+
+
+def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None:
+    conversation = Conversation()
+    exchange(conversation, "One?", "first")
+    view.show_path(conversation.path())
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    edited: list[tuple[object, str]] = []
+    view.edited.connect(lambda turn, text: edited.append((turn, text)))
+    question._edit.click()
+    assert question._editor is not None
+    field = question._editor.field
+    qtbot.keyClicks(field, " And two?")
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert not edited
+    assert question._bubble.isVisible()
+    question._edit.click()
+    qtbot.keyClicks(question._editor.field, " And two?")
+    qtbot.keyClick(question._editor.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert edited == [(question.turn, "One? And two?")]
+
+
+def test_words_are_found_in_what_is_far_away(view: ChatView, qtbot: QtBot) -> None:
+    conversation = Conversation()
+    for i in range(80):
+        exchange(conversation, f"Question {i}", f"Some needle{i} in the answer\n" * 3)
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.start(view, conversation.path(), "needle7")
+    assert bar.found == 33
+    assert bar._count.text() == "33 of 33"
+    bar.go_to(conversation.path()[15].id)
+    assert bar._count.text().startswith("1 of")
+    seen = {m.turn for m in view.messages}
+    assert conversation.path()[15] in seen
+    marked = view.answer_of(conversation.path()[15])
+    assert marked is not None
+    assert len(marked.body.extraSelections()) == 3
+    bar.field.setText("nowhere")
+    assert bar._count.text() == "Nothing found"

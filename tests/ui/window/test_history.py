@@ -36,6 +36,7 @@ def open_kept(open_window: OpenWindow, tmp_path: Path, wait_until: WaitUntil) ->
         history = History(tmp_path / "chats.db", CODEC)
         window = open_window(engine, history=history, **options)
         wait_until(lambda: window.controller.book.lasting)
+        assert not [n.message for n in window.findChildren(Notice)]
         return window
 
     return open_it

@@ -1,0 +1,184 @@
+"""Words in the chat on view: how often they are there, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
+
+from app.conversation import Turn
+from app.ui.chat.view import ChatView
+from app.ui.look import theme
+from app.ui.look.icons import IconButton
+from app.ui.look.theme import Size, Space
+from app.ui.markdown.text_view import TextView
+
+_MOST: Final = 500
+"""Places in one message that are marked."""
+
+
+class FindBar(QFrame):
+    """Over the chat; Enter goes on, Shift+Enter back, Escape leaves."""
+
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "popup")
+        self._view: ChatView | None = None
+        self._turns: Sequence[Turn] = ()
+        self._places: list[tuple[Turn, int]] = []  # a turn, and the how-manieth place in it
+        self._at = -1
+        self._marked: list[TextView] = []
+        self.field = QLineEdit()
+        self.field.setPlaceholderText("Find in this chat")
+        self.field.setAccessibleName("Find in this chat")
+        self.field.setFont(theme.font(Size.CONTROL))
+        self.field.setMinimumWidth(120)
+        self.field.textChanged.connect(self._look)
+        self.field.installEventFilter(self)
+        self._count = QLabel()
+        self._count.setProperty("kind", "caption")
+        self._count.setFont(theme.font(Size.SMALL))
+        self._back = IconButton("chevron-up", "The place before (Shift+Enter)", size=16)
+        self._on = IconButton("chevron-down", "The next place (Enter)", size=16)
+        close = IconButton("close", "Close (Esc)", size=14)
+        self._back.clicked.connect(lambda: self.go(-1))
+        self._on.clicked.connect(lambda: self.go(1))
+        close.clicked.connect(self.leave)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(Space.S, Space.XS, Space.XS, Space.XS)
+        row.setSpacing(Space.XS)
+        row.addWidget(self.field, 1)
+        row.addWidget(self._count)
+        for button in (self._back, self._on, close):
+            row.addWidget(button)
+        # What is rendered in slices is marked when it is there.
+        self._again = QTimer(self, interval=30, singleShot=True)
+        self._again.timeout.connect(self._mark)
+        self.hide()
+
+    def start(self, view: ChatView, turns: Sequence[Turn], query: str = "") -> None:
+        """Look in these turns, for `query` or what is in the field."""
+        self._view, self._turns = view, turns
+        self.show()
+        self.raise_()
+        if query:
+            self.field.setText(query)
+        self.field.setFocus()
+        self.field.selectAll()
+        self._look()
+
+    def leave(self) -> None:
+        self._unmark()
+        self.hide()
+        self.closed.emit()
+
+    def go(self, step: int) -> None:
+        if self._places:
+            self._at = (self._at + step) % len(self._places)
+            self._show()
+
+    def go_to(self, turn: str) -> None:
+        """The first place in a turn."""
+        at = next((i for i, (t, _) in enumerate(self._places) if t.id == turn), -1)
+        if at >= 0:
+            self._at = at
+            self._show()
+
+    @property
+    def found(self) -> int:
+        return len(self._places)
+
+    # --- Qt -----------------------------------------------------------------------------
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.field and isinstance(event, QKeyEvent):
+            enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            if enter or event.key() == Qt.Key.Key_Escape:
+                if event.type() == QEvent.Type.ShortcutOverride:
+                    event.accept()
+                elif event.type() == QEvent.Type.KeyPress:
+                    back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+                    if enter:
+                        self.go(-1 if back else 1)
+                    else:
+                        self.leave()
+                return True
+        return super().eventFilter(watched, event)
+
+    # --- own ----------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        query = self.field.text()
+        pattern = re.compile(re.escape(query), re.IGNORECASE)
+        self._places = [
+            (turn, n)
+            for turn in (self._turns if query else ())
+            for n, _ in enumerate(pattern.finditer(turn.text))
+        ]
+        self._at = len(self._places) - 1  # the newest first
+        self._show()
+
+    def _show(self) -> None:
+        query, many = self.field.text(), len(self._places)
+        text = f"{self._at + 1} of {many}" if many else "Nothing found" if query else ""
+        self._count.setText(text)
+        self._count.setAccessibleName(text)
+        for button in (self._back, self._on):
+            button.setEnabled(many > 1)
+        if many and self._view is not None:
+            self._view.reveal(self._places[self._at][0])
+        self._mark()
+        self._again.start()
+
+    def _mark(self) -> None:
+        """All places in what is seen; the one that is shown stands out, and is scrolled to."""
+        self._unmark()
+        query = self.field.text()
+        if not query or self._view is None or not self._places or not self.isVisible():
+            return
+        turn, n = self._places[self._at]
+        for message in self._view.messages:
+            cursors = _found(message.body.document(), query)
+            here = min(n, len(cursors) - 1) if message.turn is turn else -1
+            message.body.setExtraSelections(
+                [_selection(cursor, i == here) for i, cursor in enumerate(cursors)]
+            )
+            self._marked.append(message.body)
+            if here >= 0:
+                top = message.body.cursorRect(cursors[here]).center()
+                self._view.show_point(message.body, top)
+
+    def _unmark(self) -> None:
+        for body in self._marked:
+            try:
+                body.setExtraSelections([])
+            except RuntimeError:  # its message was let go
+                continue
+        self._marked.clear()
+
+
+def _found(document: QTextDocument, query: str) -> list[QTextCursor]:
+    cursors: list[QTextCursor] = []
+    cursor = document.find(query)
+    while not cursor.isNull() and len(cursors) < _MOST:
+        cursors.append(cursor)
+        cursor = document.find(query, cursor)
+    return cursors
+
+
+def _selection(cursor: QTextCursor, here: bool) -> QTextEdit.ExtraSelection:
+    colours = theme.current()
+    result = QTextEdit.ExtraSelection()
+    result.cursor = cursor
+    look = result.format
+    look.setBackground(QColor(colours.accent if here else colours.selection))
+    if here:
+        look.setForeground(QColor(colours.on_accent))
+    result.format = look
+    return result

@@ -1,0 +1,62 @@
+"""One window a data folder: a second start raises the first and leaves.
+
+The lock is the operating system's (a process that died holds none); the name of the local
+server follows from the folder, so that other folders have windows of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QLockFile, QObject, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+_WAIT_MS: Final = 2_000
+
+
+class Instance(QObject):
+    """`first` is False where another process has the folder."""
+
+    raised = Signal()  # another start wants to see this one's window
+
+    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._name = f"slipstream-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+        self._lock = QLockFile(str(folder / "window.lock"))
+        self._lock.setStaleLockTime(0)  # by its process alone, not by its age
+        self._server: QLocalServer | None = None
+        # Where no lock can be made at all (a folder that can only be read), it goes on without.
+        locked = self._lock.tryLock(100)
+        self.first = locked or self._lock.error() is not QLockFile.LockError.LockFailedError
+        if locked:
+            self._listen()
+
+    def raise_first(self) -> bool:
+        """Have the window of the other process come up; False where it does not answer."""
+        socket = QLocalSocket()
+        socket.connectToServer(self._name)
+        answers = socket.waitForConnected(_WAIT_MS)
+        if answers:
+            socket.disconnectFromServer()
+        return answers
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._lock.unlock()
+
+    def _listen(self) -> None:
+        QLocalServer.removeServer(self._name)  # of a process that died
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._connected)
+        self._server.listen(self._name)
+
+    def _connected(self) -> None:
+        assert self._server is not None
+        while (socket := self._server.nextPendingConnection()) is not None:
+            socket.disconnected.connect(socket.deleteLater)
+            self.raised.emit()

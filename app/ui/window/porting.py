@@ -1,0 +1,98 @@
+"""Chats out of the window and into it: a file is chosen, and the work is done elsewhere."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QMarginsF, QObject, Signal
+from PySide6.QtGui import QPageLayout, QPageSize, QPdfWriter, QTextDocument
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.conversation import Conversation
+from app.errors import OutputError
+from app.history import Codec, exchange
+from app.ui import task
+from app.ui.window.book import Book
+
+SUFFIXES: Final = {"markdown": ".md", "json": ".json", "html": ".html", "pdf": ".pdf"}
+
+
+class Porting(QObject):
+    written = Signal(object)  # Path
+    failed = Signal(object)  # SlipstreamError
+
+    def __init__(self, book: Book, codec: Codec, window: QWidget) -> None:
+        super().__init__(window)
+        self._book, self._codec, self._window = book, codec, window
+
+    def choose_export(self, chat: str, kind: str) -> None:
+        """Ask where to, and write a chat there as one of `SUFFIXES`."""
+
+        def chosen(found: Conversation) -> None:
+            name = file_name(found.title) + SUFFIXES[kind]
+            what = f"{kind} (*{SUFFIXES[kind]})"
+            path, _ = QFileDialog.getSaveFileName(self._window, "Export the chat", name, what)
+            if path:
+                self.export(found, kind, Path(path))
+
+        self._book.with_chat(chat, chosen)
+
+    def export(self, chat: Conversation, kind: str, path: Path) -> None:
+        if kind == "pdf":
+            work = partial(write_pdf, path, exchange.as_html(chat))
+        else:
+            text = {
+                "markdown": lambda: exchange.as_markdown(chat),
+                "html": lambda: exchange.as_html(chat),
+                "json": lambda: exchange.as_json(chat, self._codec),
+            }[kind]()
+            work = partial(exchange.write, path, text)
+        task.run(
+            self,
+            lambda progress, cancel: work(),
+            lambda _: self.written.emit(path),
+            self.failed.emit,
+        )
+
+    def choose_import(self) -> None:
+        what = "Chats (*.json);;All files (*)"
+        paths, _ = QFileDialog.getOpenFileNames(self._window, "Import chats", "", what)
+        for path in paths:
+            self.take_in(Path(path))
+
+    def take_in(self, path: Path) -> None:
+        task.run(
+            self,
+            lambda progress, cancel: exchange.read(path, self._codec),
+            self._book.add,
+            self.failed.emit,
+        )
+
+
+def file_name(title: str) -> str:
+    """A title as every system takes it for a file."""
+    return re.sub(r'[\x00-\x1f<>:"/\\|?*.\ud800-\udfff]+', " ", title).strip()[:80] or "Chat"
+
+
+def write_pdf(path: Path, page: str) -> None:
+    """Raises `OutputError`. Under another name until it is whole."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.touch()  # Qt would only warn
+        writer = QPdfWriter(str(part))
+        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+        writer.setPageMargins(QMarginsF(20, 20, 20, 20), QPageLayout.Unit.Millimeter)
+        document = QTextDocument()
+        document.setHtml(page)
+        document.print_(writer)
+        del writer  # which ends the file
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OutputError(
+            f"The chat cannot be written to `{path}`: {error.strerror or error}.",
+            remedy="Check the folder's permissions and the free disk space.",
+        ) from error

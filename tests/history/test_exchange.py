@@ -1,0 +1,96 @@
+"""What goes out of a chat and comes back in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.conversation import Conversation, End
+from app.errors import HistoryError, OutputError
+from app.history import Codec, exchange
+
+
+def chat() -> Conversation:
+    result = Conversation(name="Trip", pinned=True)
+    first = result.answer(result.ask("Where <b>to</b>?"))
+    first.text, first.reasoning, first.end = "To **Lisbon**.\n\n<script>x</script>", "Hm.", End.DONE
+    other = result.answer(result.path()[0])
+    other.text, other.end = "Half \ud83d of it", End.STOPPED
+    result.choose(first)
+    return result
+
+
+def test_json_comes_back_with_its_branches(tmp_path: Path) -> None:
+    before = chat()
+    file = tmp_path / "trip.json"
+    exchange.write(file, exchange.as_json(before, Codec()))
+    after = exchange.read(file, Codec())
+    assert after.id != before.id
+    assert not set(after.turns) & set(before.turns)
+    assert (after.name, after.pinned) == ("Trip", True)
+    assert [(t.text, t.reasoning, t.end) for t in after.turns.values()] == [
+        (t.text, t.reasoning, t.end) for t in before.turns.values()
+    ]
+    assert [t.text for t in after.path()] == [t.text for t in before.path()]
+
+
+def test_markdown_is_what_was_written() -> None:
+    assert exchange.as_markdown(chat()) == (
+        "# Trip\n\n## You\n\nWhere <b>to</b>?\n\n## Slipstream\n\n> Hm.\n\n"
+        "To **Lisbon**.\n\n<script>x</script>\n"
+    )
+
+
+def test_a_page_holds_no_markup_of_a_text() -> None:
+    page = exchange.as_html(chat())
+    assert "<strong>Lisbon</strong>" in page
+    assert "&lt;script&gt;" in page
+    assert "Where &lt;b&gt;to&lt;/b&gt;?" in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\0\0", b"[]", b"{}", b"[" * 100_000, b'{"format": "slipstream-chat"}',
+     b'{"format": "slipstream-chat", "version": 9}',
+     b'{"format": "slipstream-chat", "version": 1, "chat": {}, "turns": []}',
+     b'{"format": "slipstream-chat", "version": 1, "chat": {"leaf": 3}, "turns": [1, {}]}'],
+)  # fmt: skip
+def test_what_is_no_chat_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "no.json"
+    file.write_bytes(content)
+    with pytest.raises(HistoryError, match=r"no\.json"):
+        exchange.read(file, Codec())
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError):
+        exchange.write(tmp_path / "file" / "x.md", "text")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_file_that_was_changed_by_hand(data: st.DataObject) -> None:
+    table = json.loads(exchange.as_json(chat(), Codec()))
+    row = data.draw(st.sampled_from([table, table["chat"], *table["turns"]]))
+    row[data.draw(st.sampled_from(sorted(row)))] = data.draw(json_values)
+    try:
+        got = exchange.of_table(table, "by hand", Codec())
+    except HistoryError:
+        return
+    for turn in got.turns.values():
+        got.messages(turn)

@@ -1,0 +1,48 @@
+"""A second start of one folder raises the first window; another folder has its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app.ui.instance import Instance
+
+SECOND = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication
+from app.ui.instance import Instance
+app = QCoreApplication([])
+instance = Instance(Path(sys.argv[1]))
+print(instance.first, None if instance.first else instance.raise_first())
+"""
+
+
+def test_a_second_start_raises_the_first(qtbot: QtBot, tmp_path: Path) -> None:
+    first, other = Instance(tmp_path / "a"), Instance(tmp_path / "b")
+    assert first.first
+    assert other.first
+    with qtbot.waitSignal(first.raised, timeout=60_000):
+        second = subprocess.Popen(
+            [sys.executable, "-c", SECOND, str(tmp_path / "a")], stdout=subprocess.PIPE, text=True
+        )
+    assert second.communicate(timeout=60)[0].split() == ["False", "True"]
+    first.close()
+    again = Instance(tmp_path / "a")
+    assert again.first
+    for instance in (again, other):
+        instance.close()
+
+
+def test_one_that_died_holds_nothing(qtbot: QtBot, tmp_path: Path) -> None:
+    code = SECOND.replace(
+        "print(", "import os; os.kill(os.getpid(), 9) if instance.first else print("
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert (tmp_path / "window.lock").exists()
+    after = Instance(tmp_path)
+    assert after.first
+    after.close()
