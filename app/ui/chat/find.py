@@ -66,7 +66,6 @@ class FindBar(QFrame):
         """Look in these turns, for `query` or what is in the field."""
         self._view, self._turns = view, turns
         self.show()
-        self.raise_()
         if query:
             self.field.setText(query)
         self.field.setFocus()

@@ -93,6 +93,7 @@ class ChatView(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Page Up and Down scroll it from anywhere
         self.live_of: Callable[[Turn], LiveTurn | None] = lambda turn: None
         self._follow = True
         self._turns: list[Turn] = []

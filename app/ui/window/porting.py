@@ -74,7 +74,8 @@ class Porting(QObject):
 
 def file_name(title: str) -> str:
     """A title as every system takes it for a file."""
-    return re.sub(r'[\x00-\x1f<>:"/\\|?*.\ud800-\udfff]+', " ", title).strip()[:80] or "Chat"
+    plain = re.sub(r'[\x00-\x1f<>:"/\\|?*.\ud800-\udfff]', " ", title)
+    return " ".join(plain.split())[:80] or "Chat"
 
 
 def write_pdf(path: Path, page: str) -> None:

@@ -1,0 +1,46 @@
+"""Chats as files, and files as chats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.engine import Script
+from app.ui.look.notice import Notice
+from app.ui.window.main_window import MainWindow
+from app.ui.window.porting import SUFFIXES, file_name
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+
+Ask = Callable[[MainWindow, str], None]
+
+BEGINS = {"markdown": b"# ", "json": b"{", "html": b"<!DOCTYPE html>", "pdf": b"%PDF-"}
+
+
+def test_a_chat_goes_out_and_comes_in(
+    open_window: OpenWindow, ask: Ask, tmp_path: Path, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text="An **answer**.")))
+    ask(window, "What is this?")
+    chat = window.controller.current
+    for kind, suffix in SUFFIXES.items():
+        path = tmp_path / f"chat{suffix}"
+        window.porting.export(chat, kind, path)
+        wait_until(path.exists)
+        assert path.read_bytes().startswith(BEGINS[kind])
+    window.porting.take_in(tmp_path / "chat.json")
+    wait_until(lambda: window.controller.current is not chat)
+    assert [t.text for t in window.controller.current.path()] == ["What is this?", "An **answer**."]
+    assert len(window.controller.book.summaries) == 2
+    window.porting.take_in(tmp_path / "chat.pdf")
+    wait_until(lambda: any("no JSON" in n.message for n in window.findChildren(Notice)))
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("a/b: c?", "a b c"), ("...", "Chat"), ("日本", "日本"), ("x" * 200, "x" * 80)],
+)
+def test_a_title_as_the_name_of_a_file(title: str, name: str) -> None:
+    assert file_name(title) == name
