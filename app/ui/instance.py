@@ -1,4 +1,4 @@
-"""One window a data folder: a second start raises the first and leaves.
+"""One window a folder: a second start raises the first and leaves.
 
 The lock is the operating system's (a process that died holds none); the name of the local
 server follows from the folder, so that other folders have windows of their own.
