@@ -98,7 +98,7 @@ def default_draft_type(weight_type: WeightType) -> WeightType:
     return weight_type
 
 
-_OURS_PAYS: Final = (WeightType.Q4_K_M,)  # what was measured: README.md, "Types"
+_OURS_PAYS: Final = (WeightType.Q4_K_M, WeightType.Q5_K_M)  # README.md, "Types"
 _GROUPS: Final = (("values", _VALUES), ("down", ("ffn_down",)))
 
 
