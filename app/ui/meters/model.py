@@ -147,9 +147,8 @@ class Meters(QObject):
         self._later()
 
     def _end(self, answer: Answer) -> None:
-        """What the engine measured by then counts as known."""
-        if answer.plain_tokens_per_s:
-            self.plain_tokens_per_s = answer.plain_tokens_per_s
+        """What the engine knows of plain decoding now; a rate it no longer stands by goes."""
+        self.plain_tokens_per_s = answer.plain_tokens_per_s
         self._tell()
 
     def _later(self) -> None:

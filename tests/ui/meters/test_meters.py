@@ -123,6 +123,10 @@ def test_a_new_answer_is_counted_from_nothing(bridge: EngineBridge, shown: Meter
     assert shown.plain_tokens_per_s == 100.0
     second.finished.emit(answer(plain_tokens_per_s=80.0))
     assert shown.plain_tokens_per_s == 80.0
+    third = bridge.ask(HELLO, AskParams())
+    shown.follow(third)
+    third.finished.emit(answer(plain_tokens_per_s=None))  # no plain step of the same minute
+    assert shown.speedup is None
 
 
 def test_another_model_has_no_figures_yet(shown: Meters) -> None:
