@@ -356,6 +356,15 @@ def running() -> Iterator[Hub]:
         yield hub
 
 
+def parts(cache: Path) -> list[int]:
+    """Sizes of the files that are growing in the cache of the hub at this moment."""
+    sizes = []
+    for file in cache.rglob("*.incomplete"):
+        with contextlib.suppress(FileNotFoundError):  # it has just got its name
+            sizes.append(file.stat().st_size)
+    return sizes
+
+
 def wait_until(what: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():

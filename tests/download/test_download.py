@@ -18,7 +18,7 @@ from app.errors import AccessError, DownloadError, NoSpaceError, UnsupportedMode
 from app.jobs import CancelToken, JobCancelled
 from tests import hub as faults
 from tests.download.conftest import REPO
-from tests.hub import Hub, wait_until
+from tests.hub import Hub, parts, wait_until
 
 BIG = "model.safetensors"
 ACCESS = Access()
@@ -65,10 +65,6 @@ def same(folder: Path, hub: Hub) -> bool:
         (folder / name).read_bytes() == (served / name).read_bytes()
         for name in ("config.json", "tokenizer.json", BIG)
     )
-
-
-def parts(cache: Path) -> list[Path]:
-    return list(cache.rglob("*.incomplete"))
 
 
 def test_listing_first_then_files_that_the_hubs_tools_find(hub: Hub, cache: Path) -> None:
@@ -202,7 +198,7 @@ def test_cancelled_within_two_seconds_and_continued(hub: Hub, cache: Path) -> No
 
     thread = threading.Thread(target=work)
     thread.start()
-    wait_until(lambda: any(p.stat().st_size >= 500_000 for p in parts(cache)))
+    wait_until(lambda: any(size >= 500_000 for size in parts(cache)))
     asked = time.monotonic()
     cancel.cancel()
     thread.join()
