@@ -41,7 +41,7 @@ def verify_tokens(source: Path, file: Path, cancelled: CancelToken | None = None
 
 def _reference(path: Path) -> Tokenizer:
     try:
-        return Tokenizer.from_file(str(path))
+        return Tokenizer.from_buffer(path.read_bytes())  # a path may be no UTF-8
     except Exception as error:  # of the library, which has no class of its own for it
         raise CheckpointError(
             f"`{path}` cannot be read as a tokenizer: {error}.", remedy="Download the model again."

@@ -129,6 +129,12 @@ class FakeEngine:
             self._waiting.remove(waiting)
             self._streams.deliver(never_begun(*waiting))
 
+    def lose(self, error: SlipstreamError) -> None:
+        """What happens when the device of the loaded model is lost."""
+        self._model = None
+        self._errands.clear()
+        self._streams.deliver(ModelChanged(None, error))
+
     def step(self) -> bool:
         """Makes the next event and delivers it; False where nothing is left to do."""
         for waiting in [w for w in self._waiting if self._running and isinstance(w[1], Count)]:

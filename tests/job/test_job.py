@@ -258,7 +258,7 @@ def test_from_folders_on_this_machine(root: Path, tools: Tools) -> None:
 def test_a_target_alone(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
     model = catalog.own(catalog.HubSource("Qwen/Qwen3.5-4B"), None)
     place = Job.start(root, model, tools).run()
-    assert sorted(f.name for f in place.iterdir()) == ["passport.json", "target-q8_0.gguf"]
+    assert sorted(f.name for f in place.iterdir()) == ["passport.json", "target-q4_k_m.gguf"]
 
 
 def test_a_model_that_is_not_there(root: Path, hub: Hub, tools: Tools) -> None:

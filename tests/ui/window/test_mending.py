@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
-from app.engine import ModelChanged, Script
+from app.engine import Script
 from app.errors import DeviceError, OutputError
 from app.settings import Settings
 from app.ui.window.main_window import MainWindow
@@ -56,9 +56,7 @@ def test_a_failed_load_is_told_once_however_often_it_is_tried(
 def test_a_lost_device_can_be_tried_again(open_window: OpenWindow, wait_until: WaitUntil) -> None:
     engine = BatchEngine()
     window = open_window(engine)
-    lost = DeviceError("The GPU is lost.", remedy="Load the model again.")
-    engine._model = None
-    engine._streams.deliver(ModelChanged(None, lost))
+    engine.lose(DeviceError("The GPU is lost.", remedy="Load the model again."))
     wait_until(lambda: notices(window) == ["The GPU is lost."])
     assert window.header.chip.state.text == "No model"
     button(window, "Try again").click()
