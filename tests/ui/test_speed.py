@@ -65,9 +65,9 @@ def percentile(gaps: list[float]) -> float:
 
 
 def core_was_free() -> bool:
-    """Over the last minute, and as far as the system tells."""
+    """Over the last minute, and as far as the system tells; what began since counts in part."""
     cores = os.cpu_count() or 1
-    return not hasattr(os, "getloadavg") or os.getloadavg()[0] < cores
+    return not hasattr(os, "getloadavg") or os.getloadavg()[0] < 0.75 * cores
 
 
 def prose(tokens: int) -> str:

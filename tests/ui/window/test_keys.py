@@ -146,7 +146,9 @@ def test_enter_does_not_send_what_is_being_composed(open_window: OpenWindow) -> 
 
 
 @pytest.mark.parametrize(("key", "command"), [("Q", "quit"), ("N", "new_chat"), ("B", "sidebar")])
-def test_a_key_does_its_action_once(open_window: OpenWindow, key: str, command: str) -> None:
+def test_a_key_does_its_action_once(
+    open_window: OpenWindow, wait_until: WaitUntil, key: str, command: str
+) -> None:
     window = open_window()
     action = getattr(window.actions_, command)
     done: list[None] = []
@@ -154,6 +156,7 @@ def test_a_key_does_its_action_once(open_window: OpenWindow, key: str, command: 
     action.triggered.connect(lambda: done.append(None))
     for place in (window.composer.field, window.header.settings):
         place.setFocus(Qt.FocusReason.TabFocusReason)
+        wait_until(place.hasFocus)
         QTest.keyClick(place, getattr(Qt.Key, f"Key_{key}"), Qt.KeyboardModifier.ControlModifier)
     assert len(done) == 2
 
