@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 Fault = Callable[["Exchange"], None]
 """Answers one request for a file in place of the hub."""
 
@@ -354,6 +356,14 @@ class _Handler(BaseHTTPRequestHandler):
 def running() -> Iterator[Hub]:
     with Hub() as hub:
         yield hub
+
+
+def empty_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the hub's client keeps files from now on; nothing of the user's own is asked."""
+    monkeypatch.setenv("HF_HOME", str(folder / "hf"))
+    for name in ("HF_HUB_CACHE", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    return folder / "hf" / "hub"
 
 
 def parts(cache: Path) -> list[int]:

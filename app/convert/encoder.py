@@ -107,6 +107,8 @@ def _piece(tensor: Planned, whole: Array | None, start: int, stop: int) -> _Job:
                 remedy="Download this file again; if it stays so, the model is damaged at its "
                 "source: choose another one.",
             )
+        if tensor.kind.name == tensor.source.dtype and not tensor.compute:
+            return np.ascontiguousarray(stored), Rounding(0, 0.0, 0.0)  # as it is stored
         return _store(values, tensor.kind)
 
     return job

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from app.errors import OutputError
+from app.files import existing, is_full
 
 _NAME_LIMIT: Final = 255  # bytes of a file name, on most file systems
 
@@ -57,7 +57,7 @@ def output_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             raise OutputError(
                 f"The disk is full: `{path}` could not be written.",
                 remedy="Free some space or choose another folder, then try again.",
@@ -70,9 +70,7 @@ def output_errors(path: Path) -> Iterator[None]:
 
 def check_room(folder: Path, needed: int) -> None:
     """Raises `OutputError` unless `needed` bytes are free where `folder` is or will be."""
-    place = folder.absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
+    place = existing(folder)
     with output_errors(folder):
         free = shutil.disk_usage(place).free
     if free < needed:

@@ -7,7 +7,6 @@ end the digest decides; a part that fails it is thrown away once, and then it is
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import time
@@ -24,6 +23,7 @@ from huggingface_hub.utils.tqdm import tqdm as hub_tqdm
 from app.download.hub import TRIES, Hub, size_of
 from app.download.listing import Listing, RemoteFile
 from app.errors import DownloadError, NoSpaceError
+from app.files import is_full
 
 _CHUNK: Final = 1 << 20
 _REPORT: Final = 0.1  # seconds between two
@@ -229,7 +229,7 @@ def _lay(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
 
 
 def _disk_error(error: OSError, place: Path) -> Exception:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return NoSpaceError(
             f"The disk of `{place.parent}` is full.",
             remedy="Free some space, then continue; what is here stays.",

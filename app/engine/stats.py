@@ -113,8 +113,10 @@ class RoundTally:
         self._accepted_per_round: list[int] = []
         self._drafted_at: list[int] = []
         self._accepted_at: list[int] = []
+        self._totals: RoundTotals | None = None  # made when asked for, kept until the next round
 
     def add(self, record: RoundRecord) -> None:
+        self._totals = None
         self._sums += RoundTotals(
             rounds=1,
             drafted=len(record.drafted),
@@ -138,12 +140,14 @@ class RoundTally:
 
     @property
     def totals(self) -> RoundTotals:
-        return replace(
-            self._sums,
-            accepted_per_round=tuple(self._accepted_per_round),
-            drafted_at=tuple(self._drafted_at),
-            accepted_at=tuple(self._accepted_at),
-        )
+        if self._totals is None:
+            self._totals = replace(
+                self._sums,
+                accepted_per_round=tuple(self._accepted_per_round),
+                drafted_at=tuple(self._drafted_at),
+                accepted_at=tuple(self._accepted_at),
+            )
+        return self._totals
 
 
 def tokens_per_second(tokens: int, milliseconds: float) -> float | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import errno
 import logging
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +24,7 @@ from app import download
 from app.catalog import HubSource, KnownModel
 from app.download import Access, Found, Listing
 from app.errors import ModelFileError, NoSpaceError, OptionError, OutputError, SlipstreamError
+from app.files import is_full
 from app.job.journal import FOLDER, Failure, Journal, Step
 from app.job.repair import Repair, repair_of
 from app.job.room import Need, check_room, converted_bytes
@@ -376,7 +376,7 @@ class Job:
         try:
             yield
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if is_full(error):
                 raise NoSpaceError(
                     f"The disk of `{self._root}` is full.",
                     remedy="Free some space, then continue; what is here stays.",

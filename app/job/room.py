@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from app.errors import NoSpaceError
+from app.files import existing
 from app.job.state import size
 
 _BITS: Final = {
@@ -37,10 +38,10 @@ def check_room(needs: Iterable[Need], margin: int) -> None:
     """Raise `NoSpaceError` unless everything fits, with `margin` bytes to spare on each disk."""
     by_disk: dict[int, list[Need]] = defaultdict(list)
     for need in needs:
-        by_disk[_existing(need.folder).stat().st_dev].append(need)
+        by_disk[existing(need.folder).stat().st_dev].append(need)
     for together in by_disk.values():
         total = sum(need.bytes for need in together)
-        place = _existing(together[0].folder)
+        place = existing(together[0].folder)
         free = shutil.disk_usage(place).free
         if total + margin <= free or total == 0:
             continue
@@ -50,10 +51,3 @@ def check_room(needs: Iterable[Need], margin: int) -> None:
             f"are needed: {parts}, and {size(margin)} to spare.",
             remedy="Free some space, or choose another folder for models.",
         )
-
-
-def _existing(folder: Path) -> Path:
-    place = folder.absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    return place

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog import HubSource, KnownModel
-from tests.hub import Hub, running
+from tests.hub import Hub, empty_cache, running
 
 DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
 MODEL = KnownModel(
@@ -23,10 +23,7 @@ MODEL = KnownModel(
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    for name in ("HF_HUB_CACHE", "HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    return tmp_path / "hf" / "hub"
+    return empty_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture

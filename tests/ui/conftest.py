@@ -77,15 +77,16 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         windows.append(window)
         window.resize(1280, 800)
         window.show()
-        wait_until(lambda: _activated(window))
         if wait:
             wait_until(lambda: window.header.chip.state.text == "DFlash ready")
+        wait_until(lambda: _activated(window))  # last: the end of the window before takes it away
         return window
 
     yield open_it
     for window in windows:
         window.close()
         window.deleteLater()
+    wait_until(lambda: QApplication.activeWindow() is None)
     qtbot.wait(1)  # lets Qt delete them now, and not in the middle of the next test
 
 

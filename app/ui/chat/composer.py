@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.drafting import Attachment, Draft
 from app.ui.chat.chips import Chips
 from app.ui.look import theme, words
-from app.ui.look.controls import Elided
+from app.ui.look.controls import Elided, repolish
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Size, Space
 
@@ -280,8 +280,7 @@ class Composer(QFrame):
         mark = "" if exact else " …"
         self._context.setText(f"{words.count(used)} / {words.count(size)}{mark}" if size else "")
         self._context.setProperty("kind", "error" if 0 < size <= used else "caption")
-        self._context.style().unpolish(self._context)
-        self._context.style().polish(self._context)
+        repolish(self._context)
         self._context.setAccessibleName(about)
         self._context.setToolTip(about)
 
@@ -324,8 +323,7 @@ class Composer(QFrame):
 
     def _show_focus(self, focused: bool) -> None:
         self.setProperty("focused", focused)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        repolish(self)
 
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())

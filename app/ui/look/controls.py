@@ -33,6 +33,12 @@ def press_focused(event: QKeyEvent) -> bool:
     return True
 
 
+def repolish(widget: QWidget) -> None:
+    """Have the style read the widget's properties again."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
 def is_text(event: QKeyEvent) -> bool:
     """Whether a key writes something, and is no shortcut. Space presses what has the focus."""
     # Where AltGr writes, it is told as Ctrl and Alt together on some systems.

@@ -77,18 +77,3 @@ class Sheet(QFrame):
             self.closed.emit()
         elif not press_focused(event):
             super().keyPressEvent(event)
-
-
-def section(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
-    result.setContentsMargins(0, Space.M, 0, 0)
-    return result
-
-
-def note(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setProperty("kind", "caption")
-    result.setFont(theme.font(Size.SMALL))
-    result.setWordWrap(True)
-    return result

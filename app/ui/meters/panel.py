@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.look import theme, words
 from app.ui.look.icons import IconButton
+from app.ui.look.labels import note
 from app.ui.look.theme import Size, Space
 from app.ui.meters.model import Meters
 from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sparkline
@@ -44,7 +45,7 @@ class MeterPanel(QScrollArea):
         self.verdict.setFont(theme.font(Size.BODY, QFont.Weight.Medium))
         self.verdict.setWordWrap(True)
         self.rate = _value()
-        self.plain = _caption("")
+        self.plain = note("")
         self.spark = Sparkline()
         self.accepted = _value()
         self.bars = PositionBars()
@@ -53,13 +54,11 @@ class MeterPanel(QScrollArea):
         self.parts = RoundBar()
         self.block = _value()
         self.exact = _value()
-        self.device = _caption("")
-        self.memory = _caption("")
+        self.device = note("")
+        self.memory = note("")
 
         self._first = _column(self.speedup, self.verdict, spacing=0)
-        self._figures = _column(
-            _pair(_caption("Tokens a second"), self.rate), self.spark, self.plain
-        )
+        self._figures = _column(_pair(note("Tokens a second"), self.rate), self.spark, self.plain)
         self._blocks = _column(
             _heading(
                 "Last guesses", "A row is one step, newest on top: which guessed tokens held."
@@ -136,10 +135,8 @@ class MeterPanel(QScrollArea):
         rate = counters.tokens_per_s
         _tell(self.rate, "" if rate is None else words.rate(rate), "Tokens per second")
         plain = words.rate(meters.plain_tokens_per_s)
-        about = f"without drafting {plain}"
-        _tell(
-            self.plain, f"{about}; {spread(meters)}" if spread(meters) else about, "Plain decoding"
-        )
+        about = "; ".join(filter(None, (f"without drafting {plain}", spread(meters))))
+        _tell(self.plain, about, "Plain decoding")
         self.spark.show_rates(counters.rates, meters.plain_tokens_per_s)
         mean = totals.mean_accepted_length
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
@@ -207,14 +204,6 @@ def _heading(text: str, help_: str) -> QLabel:
     result.setFont(theme.font(Size.SMALL, QFont.Weight.Medium))
     result.setToolTip(help_)
     result.setAccessibleDescription(help_)
-    return result
-
-
-def _caption(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setProperty("kind", "caption")
-    result.setFont(theme.font(Size.SMALL))
-    result.setWordWrap(True)
     return result
 
 

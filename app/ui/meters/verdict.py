@@ -24,11 +24,13 @@ EVEN: Final = 0.05
 
 def verdict(meters: Meters) -> Verdict:
     """Never a ratio that was not measured, never one of plain decoding against itself."""
-    gain = None if _why_not(meters) else meters.speedup
-    if gain is not None and gain > 1 + EVEN:
-        return Verdict(f"{gain:.1f} ×", "faster than without drafting.")
+    if why := _why_not(meters):
+        return Verdict("", why)
+    gain = meters.speedup
     if gain is None:
-        return Verdict("", _why_not(meters) or "Drafting. How much faster was not measured yet.")
+        return Verdict("", "Drafting. How much faster was not measured yet.")
+    if gain > 1 + EVEN:
+        return Verdict(f"{gain:.1f} ×", "faster than without drafting.")
     if gain >= 1 - EVEN:
         return Verdict("", "As fast as without drafting.")
     return Verdict("", "Drafting costs more here than it saves, for now.")

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.job import Failure, Repair, State
 from app.ui.look import theme
+from app.ui.look.labels import small
 from app.ui.look.theme import Size, Space
 
 _STEPS: Final = 1000  # of the bar
@@ -50,10 +51,10 @@ class JobCard(QFrame):
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(f"Progress of {title}")
-        self.words = _text("")
-        self.message = _text("")
+        self.words = small("")
+        self.message = small("")
         self.message.setProperty("kind", "error")
-        self.remedy = _text("")
+        self.remedy = small("")
         self.remedy.setProperty("kind", "muted")
         self.token = QLineEdit()
         self.token.setEchoMode(QLineEdit.EchoMode.Password)
@@ -122,11 +123,3 @@ def _button(text: str, kind: str = "outline") -> QPushButton:
     button.setAccessibleName(text.rstrip(" …"))
     button.setCursor(Qt.CursorShape.PointingHandCursor)
     return button
-
-
-def _text(text: str) -> QLabel:
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setFont(theme.font(Size.SMALL))
-    return label

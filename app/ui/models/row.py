@@ -13,6 +13,7 @@ from app import catalog
 from app.library import ModelState, ModelStatus
 from app.passport import Passport
 from app.ui.look import theme, words
+from app.ui.look.labels import small
 from app.ui.look.theme import Size, Space
 
 _WORST: Final = 3  # tensors whose errors are shown
@@ -32,9 +33,9 @@ class ModelRow(QFrame):
         self.setAccessibleName(model.title)
         head = QLabel(model.title)
         head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
-        about = _text(describe(model))
+        about = small(describe(model))
         about.setProperty("kind", "error" if model.state is ModelState.BROKEN else "muted")
-        self.passport = _text("")
+        self.passport = small("")
         self.passport.setProperty("kind", "muted")
         self.passport.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.passport.hide()
@@ -151,11 +152,3 @@ def _day(seconds: float) -> str:
     day = datetime.datetime.fromtimestamp(seconds).date()
     ago = (datetime.date.today() - day).days
     return {0: "today", 1: "yesterday"}.get(ago, day.isoformat())
-
-
-def _text(text: str) -> QLabel:
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setFont(theme.font(Size.SMALL))
-    return label

@@ -28,8 +28,9 @@ from app.job import Repair
 from app.library import ModelState, ModelStatus
 from app.ui import task
 from app.ui.look import theme
-from app.ui.look.controls import Segments
+from app.ui.look.controls import Segments, repolish
 from app.ui.look.icons import IconButton
+from app.ui.look.labels import note, section
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
 from app.ui.models.getting import Getting
@@ -74,14 +75,14 @@ class ModelsSheet(QFrame):
         self.draft = _edit("owner/name or folder of its DFlash drafter, if any", "Drafter")
         self.get_own = _button("Get this pair")
         self.get_own.clicked.connect(self._get_own)
-        self._complaint = _caption("")
+        self._complaint = note("")
         self._complaint.setProperty("kind", "error")
         self._complaint.hide()
         self.open_folder = _button("Open a folder …")
         self.open_folder.clicked.connect(self._choose_folder_to_open)
         self.open_file = _button("Open a GGUF file …")
         self.open_file.clicked.connect(self._choose_file_to_open)
-        self.place = _caption("")
+        self.place = note("")
         self.change_place = _button("Choose another folder …")
         self.change_place.clicked.connect(self._choose_place)
         self.show_place = _button("Show it")
@@ -98,25 +99,25 @@ class ModelsSheet(QFrame):
         form.setSpacing(Space.S)
         form.addLayout(self._notes)
         form.addLayout(self._going)
-        form.addWidget(_section("On this machine"))
+        form.addWidget(section("On this machine", Space.L, Space.XS))
         form.addLayout(self._here)
         form.addLayout(_row(self.open_folder, self.open_file))
-        self._shop = _section("From the Hugging Face Hub")
+        self._shop = section("From the Hugging Face Hub", Space.L, Space.XS)
         form.addWidget(self._shop)
         form.addLayout(self._there)
         form.addLayout(_row(QLabel("Store weights as"), None, self.type))
         form.addWidget(self.keep)
-        form.addWidget(_section("Another pair"))
+        form.addWidget(section("Another pair", Space.L, Space.XS))
         form.addWidget(self.target)
         form.addWidget(self.draft)
         form.addWidget(self._complaint)
         form.addLayout(_row(self.get_own))
-        form.addWidget(_section("Where models are kept"))
+        form.addWidget(section("Where models are kept", Space.L, Space.XS))
         form.addWidget(self.place)
         form.addLayout(_row(self.change_place, self.show_place))
-        form.addWidget(_section("Access token"))
+        form.addWidget(section("Access token", Space.L, Space.XS))
         form.addWidget(
-            _caption(
+            note(
                 "Only for models that the hub does not give to everybody. It is kept in the "
                 "keyring of this system."
             )
@@ -189,7 +190,7 @@ class ModelsSheet(QFrame):
         self._shop.setVisible(self._there.count() > 0)
         self.place.setText(self._models.problem or str(self._models.root))
         self.place.setProperty("kind", "error" if self._models.problem else "caption")
-        _polish(self.place)
+        repolish(self.place)
         self._show_job()
 
     def _show_job(self) -> None:
@@ -369,24 +370,3 @@ def _button(text: str) -> QPushButton:
     button.setProperty("kind", "outline")
     button.setAccessibleName(text.rstrip(" …"))
     return button
-
-
-def _section(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
-    result.setContentsMargins(0, Space.L, 0, Space.XS)
-    return result
-
-
-def _caption(text: str) -> QLabel:
-    result = QLabel(text)
-    result.setProperty("kind", "caption")
-    result.setFont(theme.font(Size.SMALL))
-    result.setTextFormat(Qt.TextFormat.PlainText)
-    result.setWordWrap(True)
-    return result
-
-
-def _polish(widget: QWidget) -> None:
-    widget.style().unpolish(widget)
-    widget.style().polish(widget)

@@ -19,7 +19,8 @@ from PySide6.QtWidgets import (
 from app.presets import ChatOptions
 from app.ui.look.controls import Segments
 from app.ui.look.icons import IconButton
-from app.ui.look.sheet import Sheet, note
+from app.ui.look.labels import note
+from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
 from app.ui.settings.rows import Group, NumberRow, choice
 

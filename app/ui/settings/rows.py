@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 
 from app.errors import OptionError
 from app.settings import RANGES
-from app.ui.look.controls import Segments
-from app.ui.look.sheet import note, section
+from app.ui.look.controls import Segments, repolish
+from app.ui.look.labels import note, section
 
 
 class NumberRow(QWidget):
@@ -108,8 +108,7 @@ class NumberRow(QWidget):
         self.field.setProperty("invalid", bool(text))
         self.field.setAccessibleDescription(text or self._told or self._hint)
         for widget in (self.note, self.field):
-            widget.style().unpolish(widget)
-            widget.style().polish(widget)
+            repolish(widget)
 
 
 class Group(QWidget):

@@ -21,7 +21,8 @@ from app import paths
 from app.engine import DeviceInfo, LoadedModel
 from app.settings import Settings
 from app.ui.look.controls import Elided, Segments
-from app.ui.look.sheet import Sheet, note
+from app.ui.look.labels import note
+from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
 from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.rows import Group, NumberRow, choice

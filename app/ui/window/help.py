@@ -16,7 +16,8 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from app import paths
 from app.engine import DeviceInfo
 from app.ui.look import theme, words
-from app.ui.look.sheet import Sheet, note, section
+from app.ui.look.labels import note, section
+from app.ui.look.sheet import Sheet
 from app.ui.look.theme import MONO, Size, Space
 
 

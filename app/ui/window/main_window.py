@@ -142,7 +142,6 @@ class MainWindow(QMainWindow):
         self.sheet = SettingsSheet(self.flow, self.page)
         self.help = HelpSheet(self.page)
         self.chat_sheet = ChatSheet(self.page)
-        self.chat_sheet.hide()
         self.presetting = Presetting(self.controller, self.chat_sheet, paths.presets_file(), self)
         self.models_sheet = ModelsSheet(models, self.getting, self.page)
         for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):

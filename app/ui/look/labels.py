@@ -1,0 +1,34 @@
+"""Labels that several rooms of the window set alike."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QLabel
+
+from app.ui.look import theme
+from app.ui.look.theme import Size, Space
+
+
+def section(text: str, above: int = Space.M, below: int = 0) -> QLabel:
+    """A heading inside a sheet, with air in px around it."""
+    result = QLabel(text)
+    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    result.setContentsMargins(0, above, 0, below)
+    return result
+
+
+def small(text: str) -> QLabel:
+    """Small text in the colour of text. Names of files and models in it are not read as HTML."""
+    result = QLabel(text)
+    result.setFont(theme.font(Size.SMALL))
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setWordWrap(True)
+    return result
+
+
+def note(text: str) -> QLabel:
+    """Small and quiet: what explains its neighbour."""
+    result = small(text)
+    result.setProperty("kind", "caption")
+    return result
