@@ -54,6 +54,15 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         text, tokenize='unicode61 remove_diacritics 2', prefix='2 3'
     );
     """,
+    # 2: the first letter of a word is looked up too, in place of gathering all that begin so
+    """
+    CREATE VIRTUAL TABLE words_by_letter USING fts5(
+        text, tokenize='unicode61 remove_diacritics 2', prefix='1 2 3'
+    );
+    INSERT INTO words_by_letter (rowid, text) SELECT rowid, text FROM turn_words;
+    DROP TABLE turn_words;
+    ALTER TABLE words_by_letter RENAME TO turn_words;
+    """,
 )
 
 VERSION: Final = len(MIGRATIONS)

@@ -19,7 +19,7 @@ from app.engine.figures import Figures
 from app.engine.messages import FinishReason
 from app.engine.stats import RoundTotals
 from app.errors import ContextFullError
-from app.history import Codec, History, Hit, Opened
+from app.history import Codec, History, Hit, Opened, schema
 
 Open = Callable[[], tuple[History, Opened]]
 
@@ -288,6 +288,29 @@ def test_two_thousand_messages_are_searched_at_once(open_history: Open) -> None:
             assert history.search(query).result()
             times.append(time.perf_counter() - before)
         assert min(times) < 0.1, query  # `bench ui` measures more of them
+
+
+def test_a_file_of_the_first_version_is_searched_as_before(path: Path, open_history: Open) -> None:
+    """Its index lacked the first letters, which took long to gather."""
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as old:
+        for statement in (schema.MIGRATIONS[0], "PRAGMA user_version = 1"):
+            old.executescript(statement)
+        old.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+        old.execute("INSERT INTO chats (id, title, created, used) VALUES ('c', 'Old', 1, 1)")
+        old.execute(
+            "INSERT INTO turns (id, chat, place, role, text, created) "
+            "VALUES ('t', 'c', 1, 'user', 'Where is the harbour?', 1)"
+        )
+        old.execute("INSERT INTO turn_words (rowid, text) VALUES (1, 'Where is the harbour?')")
+        old.commit()
+    history, opened = open_history()
+    assert opened.problem is None
+    for query in ("h", "harb", "harbour"):
+        assert [hit.turn for hit in history.search(query).result()] == ["t"], query
+    with closing(sqlite3.connect(path)) as new:
+        made = new.execute("SELECT sql FROM sqlite_master WHERE name = 'turn_words'").fetchone()
+    assert "prefix='1 2 3'" in made[0]
 
 
 def test_a_chat_without_a_name_has_one(open_history: Open) -> None:

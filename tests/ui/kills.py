@@ -1,9 +1,9 @@
 """What a kill -9 costs: `python -m tests.ui.kills [--times 50]`.
 
-A window of its own asks, answers, edits and removes over a scripted engine, and writes down
-what is finished (appended and flushed, by the clock); it is killed at a random moment, and
-its chats are read again. Nothing that was finished may be missing, and of an answer that came
-at most what came in the last two seconds.
+A window of its own asks, answers, edits, removes and drafts over a scripted engine, and writes
+down what it shows (appended and flushed, by the clock); it is killed at a random moment, and
+its chats are read again. No question may be missing of which an answer was seen, and nothing
+that was finished; of an answer that came, and of a draft, at most the last two seconds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+from app.drafting import Draft
 from app.history import History
 
 LOST_S: Final = 2.0
-SETTLED_S: Final = 2.0
-"""What is finished longer ago than this must be there: it is kept in the moment it ends."""
+SETTLED_S: Final = 0.25
+"""What is finished longer ago than this must be there: it is kept in the moment it ends, by
+another thread."""
 
 
 def victim(home: Path, seed: int) -> None:
@@ -63,27 +65,33 @@ def victim(home: Path, seed: int) -> None:
             for turn in chat.turns.values():
                 if turn.role is not Role.ASSISTANT or turn.id in told:
                     continue
-                if turn.end is End.COMING:
-                    write(id=turn.id, came=len(turn.text))
-                else:
+                if turn.end is not End.COMING:
                     told.add(turn.id)
-                    write(id=turn.id, done=turn.text)
+                    write(id=turn.id, question=turn.parent, done=turn.text)
+                elif turn.text:
+                    write(id=turn.id, question=turn.parent, came=len(turn.text))
+        write()  # it is running
 
     def act() -> None:
         nonlocal asked
         if window.loader.obstacle:
             return
         path = controller.current.path()
-        match chance.randrange(6):
+        match chance.randrange(8):
             case 0 if path:
                 controller.edit(path[0], f"Edited {asked}")
             case 1 if len(path) > 2 and not controller.busy:
-                write(removed=[t.id for t in path[:2]])
+                write(removed=[path[0].id, *(t.id for t in controller.current.below(path[0].id))])
                 controller.remove(path[0])
             case 2:
                 controller.new_chat()
             case 3 if path:
                 controller.stop()
+            case 4 if path and not controller.busy:
+                controller.again()
+            case 5 if path:
+                window.composer.field.setPlainText(f"Draft {asked}")
+                write(drafted=controller.current.id, draft=f"Draft {asked}")
             case _ if len(controller.answers.all) < 3:
                 asked += 1
                 controller.ask(f"Question {asked}")
@@ -95,7 +103,7 @@ def victim(home: Path, seed: int) -> None:
     app.exec()
 
 
-def one(folder: Path, seed: int) -> str:
+def one(folder: Path, seed: int, longest_s: float = 6.0) -> str:
     """Kill one at a moment by chance; what was lost, in words, empty where nothing was."""
     home = folder / str(seed)
     home.mkdir()
@@ -108,7 +116,7 @@ def one(folder: Path, seed: int) -> str:
             if process.poll() is not None:
                 return f"seed {seed}: it ended by itself"
             time.sleep(0.02)
-        time.sleep(random.Random(seed).uniform(0.1, 6.0))
+        time.sleep(random.Random(seed).uniform(0.1, longest_s))
         process.send_signal(signal.SIGKILL)
         killed = time.time()
     return "; ".join(losses(home, killed))
@@ -118,6 +126,8 @@ def losses(home: Path, killed: float) -> list[str]:
     lines = (home / "log").read_text(encoding="utf-8").splitlines()
     done: dict[str, tuple[float, str]] = {}
     came: dict[str, int] = {}
+    asked: set[str] = set()
+    drafts: dict[str, tuple[float, str]] = {}
     removed: set[str] = set()
     for line in lines:
         try:
@@ -126,11 +136,16 @@ def losses(home: Path, killed: float) -> list[str]:
             continue  # the last line, cut
         if "removed" in told:
             removed |= set(told["removed"])
-        elif "done" in told:
-            done[told["id"]] = (told["at"], told["done"])
-        elif told["at"] < killed - LOST_S:
-            came[told["id"]] = told["came"]
+        elif "drafted" in told:
+            drafts[told["drafted"]] = (told["at"], told["draft"])
+        elif "question" in told:
+            asked.add(told["question"])
+            if "done" in told:
+                done[told["id"]] = (told["at"], told["done"])
+            elif told["at"] < killed - LOST_S:
+                came[told["id"]] = told["came"]
     kept: dict[str, str] = {}
+    kept_drafts: dict[str, str] = {}
     with closing(History(home / "chats.db")) as history:
         opened = history.open().result()
         if opened.problem is not None:
@@ -140,7 +155,11 @@ def losses(home: Path, killed: float) -> list[str]:
             if chat is None or lost:
                 return [f"{lost} rows of {summary.title}"]
             kept |= {turn.id: turn.text for turn in chat.turns.values()}
-    found = []
+            kept_drafts[chat.id] = Draft.of_json(chat.draft).text
+    found = [f"the question {id_}" for id_ in asked - removed - kept.keys()]
+    for id_, (at, text) in drafts.items():
+        if at < killed - LOST_S and kept_drafts.get(id_) != text:
+            found.append(f"a draft, {killed - at:.1f} s before")
     for id_, (at, text) in done.items():
         if at < killed - SETTLED_S and id_ not in removed and kept.get(id_) != text:
             found.append(f"a finished answer, {killed - at:.1f} s before")
