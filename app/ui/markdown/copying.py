@@ -8,6 +8,7 @@ from itertools import groupby
 from PySide6.QtGui import QTextBlock, QTextCharFormat, QTextCursor, QTextDocument, QTextListFormat
 
 from app.ui.markdown.formats import EDGE, Mark
+from app.ui.markdown.formula import SIGN
 from app.ui.markdown.runs import LINE_SEPARATOR
 
 _SIDES = {"": "---", "left": ":--", "right": "--:", "center": ":-:"}
@@ -22,8 +23,11 @@ def plain_text(document: QTextDocument, start: int, end: int) -> str:
     for block in _blocks(document, start, end):
         if parts and not block.blockFormat().property(Mark.CONTINUES):
             parts.append("\n")
-        at = block.position()
-        text = utf16_slice(block.text(), max(0, start - at), end - at)
+        at, text = block.position(), block.text()
+        if SIGN in text:
+            text = "".join(text for text, _ in _runs(block, start, end))
+        else:
+            text = utf16_slice(text, max(0, start - at), end - at)
         parts.append(text.replace(LINE_SEPARATOR, "\n"))
     return "".join(parts)
 
@@ -183,7 +187,10 @@ def _runs(block: QTextBlock, start: int, end: int) -> Iterator[Run]:
         at = fragment.position()
         text = utf16_slice(fragment.text(), max(0, start - at), max(0, end - at))
         if text:
-            yield text, fragment.charFormat()
+            look = fragment.charFormat()
+            if look.hasProperty(Mark.SOURCE):  # a formula, or the same again and again
+                text = str(look.property(Mark.SOURCE)) * len(text)
+            yield text, look
         inside += 1
 
 

@@ -255,6 +255,10 @@ class DocumentWriter:
 
     def formula(self, source: str) -> None:
         self.text("p", source, after=None)
+        if self._cursor.currentList() is None:  # else it begins an item
+            shape = self._cursor.blockFormat()
+            shape.setLeftMargin(shape.leftMargin() + Space.XL)
+            self._cursor.setBlockFormat(shape)
 
     def table(self, header: Sequence[str], align: Sequence[str]) -> None:
         self._write_code()

@@ -55,6 +55,9 @@ class Mark(IntEnum):
     EMPHASIS = auto()
     STRIKE = auto()
     RUN = auto()  # code, formula, note, escaped
+    SOURCE = auto()  # of a formula that is an object, with the signs around it
+    PX = auto()  # of that formula's type
+    FITTED = auto()  # its font is fitted to it
 
 
 def paragraph(top: float = 0) -> QTextBlockFormat:
@@ -133,7 +136,7 @@ def code_chars() -> QTextCharFormat:
 
 
 def formula(base: QTextCharFormat) -> QTextCharFormat:
-    """A formula is shown as its source."""
+    """A formula that is shown as its source."""
     result = QTextCharFormat(base)
     result.setFontFamilies(code_chars().fontFamilies())
     result.setProperty(Mark.RUN, "formula")

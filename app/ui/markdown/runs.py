@@ -8,7 +8,7 @@ from typing import Final
 from markdown_it.token import Token
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 
-from app.ui.markdown import formats
+from app.ui.markdown import formats, formula
 from app.ui.markdown.formats import Mark
 
 LINE_SEPARATOR: Final = "\u2028"
@@ -33,8 +33,12 @@ def write(cursor: QTextCursor, tokens: Sequence[Token], base: QTextCharFormat) -
             case "code_inline":
                 cursor.insertText(token.content, formats.inline_code(now))
             case "formula":
-                lines = token.content.replace("\n", LINE_SEPARATOR)
-                cursor.insertText(lines, formats.formula(now))
+                if formula.shows(token.content):
+                    look = formula.object_format(now, token.content)
+                    cursor.insertText(formula.SIGN, look)
+                else:
+                    lines = token.content.replace("\n", LINE_SEPARATOR)
+                    cursor.insertText(lines, formats.formula(now))
             case "footnote_ref":
                 cursor.insertText(token.content, formats.footnote(now))
             case "image":  # never fetched: its words and its address are shown

@@ -25,6 +25,7 @@ from app.ui.look.theme import MONO, RADIUS, Size, Space
 from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.formats import CODE_HEADER, Mark
+from app.ui.markdown.formula import FormulaObject
 
 _LONG: Final = 400
 """Height in px from which on code has a copy button below it too."""
@@ -61,6 +62,8 @@ class TextView(QTextBrowser):
         )
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)
+        formulas = FormulaObject(self.document())
+        formulas.refitted.connect(self._measure_anew)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.anchorClicked.connect(lambda url: self.link_chosen.emit(url.toString()))
 
@@ -189,6 +192,12 @@ class TextView(QTextBrowser):
         else:
             line = QRectF(decoration.left, round(area.top()), area.width(), 1)
             painter.fillRect(line, QColor(colours.line_strong))
+
+    def _measure_anew(self) -> None:
+        self._areas.clear()
+        self._placed = 0
+        self._fit()
+        self.viewport().update()
 
     def _place_anew(self) -> None:
         self._placed = 0

@@ -39,6 +39,7 @@ _STANDS_ON: Final = (
     ("markdown-it-py and Pygments", "the text of answers", "MIT, BSD"),
     ("NumPy, gguf, huggingface-hub", "model files", "BSD, MIT, Apache 2.0"),
     ("pypdf", "text of PDF files", "BSD"),
+    ("ziamath and STIX Two", "formulas", "MIT, SIL Open Font License 1.1"),
     ("Inter, JetBrains Mono", "typefaces", "SIL Open Font License 1.1"),
 )
 _FIELD_KEYS: Final = (

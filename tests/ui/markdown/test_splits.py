@@ -15,6 +15,7 @@ from PySide6.QtGui import QTextDocument
 
 from app.ui.look.theme import Theme
 from app.ui.markdown.blocks import SEGMENT
+from app.ui.markdown.copying import plain_text
 from app.ui.markdown.document import DocumentWriter
 from app.ui.markdown.stream import HEAD, MarkdownStream
 from app.ui.markdown.visible import visible
@@ -51,7 +52,12 @@ def shown(writer: DocumentWriter, pieces: list[str]) -> tuple[object, ...]:
     for piece in pieces:
         stream.feed(piece)
     stream.finish()
-    return writer.document.toHtml(), *writer.decorations
+    document = writer.document
+    return (
+        document.toHtml(),
+        plain_text(document, 0, document.characterCount()),
+        *writer.decorations,
+    )
 
 
 def cut(text: str, places: list[int]) -> list[str]:
