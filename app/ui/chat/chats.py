@@ -17,6 +17,7 @@ KEPT: Final = 4
 
 class Chats(QStackedWidget):
     suggested = Signal(str)
+    model_wanted = Signal()
     link_chosen = Signal(str)
     again_wanted = Signal(object)  # Turn
     go_on_wanted = Signal(object)  # Turn
@@ -28,6 +29,7 @@ class Chats(QStackedWidget):
         super().__init__(parent)
         self._views: dict[str, ChatView] = {}  # by the conversation's id, newest last
         self._live: dict[str, LiveTurn] = {}  # by the turn's id
+        self._offer = ("", "")
 
     @property
     def view(self) -> ChatView:
@@ -45,6 +47,12 @@ class Chats(QStackedWidget):
             old = self._views.pop(id_)
             self.removeWidget(old)
             old.deleteLater()
+
+    def offer_model(self, label: str, why: str) -> None:
+        """What an empty chat offers: see `Welcome.offer_model`."""
+        self._offer = label, why
+        for view in self._views.values():
+            view.offer_model(label, why)
 
     def show_turns(self, conversation: Conversation) -> None:
         """There are other turns on its path; nothing to do where it is not shown."""
@@ -65,7 +73,8 @@ class Chats(QStackedWidget):
     def _make(self) -> ChatView:
         view = ChatView()
         view.live_of = self._live_of
-        names = "suggested link_chosen again_wanted go_on_wanted edited chosen removed"
+        view.offer_model(*self._offer)
+        names = "suggested model_wanted link_chosen again_wanted go_on_wanted edited chosen removed"
         for name in names.split():
             getattr(view, name).connect(getattr(self, name))
         self.addWidget(view)

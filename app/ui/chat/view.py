@@ -6,61 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
-    QLabel,
-    QPushButton,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.conversation import Role, Turn
+from app.ui.chat.column import edge
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
-from app.ui.look import theme
+from app.ui.chat.welcome import Welcome
 from app.ui.look.icons import IconButton
-from app.ui.look.theme import COLUMN, Size, Space
-
-SUGGESTIONS: Final = ("What is DFlash?", "Count to twenty", "Tell me a short story")
+from app.ui.look.theme import Space
 
 _NEAR: Final = 48
 """Pixels from the bottom within which new text keeps the view at the bottom."""
-
-
-class Welcome(QWidget):
-    suggested = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        title = QLabel("What would you like to know?")
-        title.setFont(theme.font(Size.FIGURE, QFont.Weight.DemiBold))
-        title.setWordWrap(True)
-        about = QLabel(
-            "Everything runs on this machine. A small drafter proposes a block of tokens, the "
-            "model checks the block in one pass, and the meters show it happening."
-        )
-        about.setProperty("kind", "muted")
-        about.setFont(theme.font(Size.BODY))
-        about.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(Space.S)
-        column.addStretch(3)
-        column.addWidget(title)
-        column.addWidget(about)
-        column.addSpacing(Space.M)
-        for text in SUGGESTIONS:
-            button = QPushButton(text)
-            button.setProperty("kind", "suggestion")
-            button.setFont(theme.font(Size.BODY))
-            button.setCursor(Qt.CursorShape.PointingHandCursor)
-            button.setAccessibleName(f"Ask: {text}")
-            button.clicked.connect(lambda _=False, t=text: self.suggested.emit(t))
-            column.addWidget(button)
-        column.addStretch(4)
 
 
 class _Page(QWidget):
@@ -80,6 +43,7 @@ class ChatView(QScrollArea):
     """
 
     suggested = Signal(str)
+    model_wanted = Signal()  # the one that is offered
     link_chosen = Signal(str)
     again_wanted = Signal(object)  # Turn: an answer
     go_on_wanted = Signal(object)  # Turn: an answer that broke off
@@ -111,6 +75,7 @@ class ChatView(QScrollArea):
         self._page.changed.connect(self._settle.start)
         self._welcome = Welcome(self._page)
         self._welcome.suggested.connect(self.suggested)
+        self._welcome.model_wanted.connect(self.model_wanted)
         self.setWidget(self._page)
 
         self._down = IconButton("arrow-down", "Go to the newest text", self, kind="outline")
@@ -154,6 +119,10 @@ class ChatView(QScrollArea):
         if any(t.role is Role.USER and t.id not in before for t in self._turns):
             self._follow = True
         self._arrange()
+
+    def offer_model(self, label: str, why: str) -> None:
+        """See `Welcome.offer_model`."""
+        self._welcome.offer_model(label, why)
 
     def renew(self, turn: Turn) -> None:
         """Show a turn as it is now: it is begun, or gone on with."""
@@ -308,16 +277,14 @@ class ChatView(QScrollArea):
         message.deleteLater()
 
     def _set_width(self) -> None:
-        width = min(COLUMN, self.viewport().width() - 2 * self._side())
+        # The view's own width: the scroll bar has its room beside the text, there or not.
+        width = self.width() - 2 * edge(self.width())
         if width != self._width:
             self._width = width
             self._heights.clear()
 
-    def _side(self) -> int:
-        return Space.L if self.viewport().width() < 560 else Space.XL
-
     def _left(self) -> int:
-        return (self.viewport().width() - self._width) // 2
+        return edge(self.width())
 
     def _moved(self, value: int) -> None:
         if self._arranging:

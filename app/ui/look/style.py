@@ -69,8 +69,7 @@ QPushButton[kind="outline"], QToolButton[kind="outline"] {
 QPushButton[kind="outline"]:hover, QToolButton[kind="outline"]:hover { background: $hover; }
 QPushButton[kind="outline"]:focus, QToolButton[kind="outline"]:focus { border-color: $text; }
 QPushButton[kind="suggestion"] {
-  border: 1px solid $line; border-radius: 10px; padding: 11px 16px; text-align: left;
-  background: $raised;
+  border: 1px solid $line; border-radius: 14px; padding: 5px 12px; background: $raised;
 }
 QPushButton[kind="suggestion"]:hover { background: $hover; border-color: $line_strong; }
 QPushButton[kind="suggestion"]:focus { border-color: $muted; }

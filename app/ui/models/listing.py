@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from PySide6.QtCore import QObject, Signal
 
-from app.library import ModelStatus
+from app import catalog
+from app.library import ModelState, ModelStatus
 from app.ui import task
 from app.ui.models.source import Models
+
+
+class Offer(NamedTuple):
+    """A model that is better than the one in use, with the words of its button."""
+
+    model: str
+    label: str
+    why: str
+    here: bool  # it only has to be chosen
+
+
+def offer(models: Sequence[ModelStatus], chosen: str) -> Offer | None:
+    """The first model of the catalogue, where nothing but the guide is in use."""
+    in_use = catalog.find(chosen)
+    if in_use is None or not in_use.bundled:
+        return None
+    for model in models:
+        known = catalog.find(model.id)
+        if known is None or known.bundled or model.state is ModelState.BROKEN:
+            continue
+        if model.usable:
+            return Offer(model.id, f"Use {model.title}", "It is on this computer already.", True)
+        verb = "Get" if model.state is ModelState.AVAILABLE else "Go on getting"
+        return Offer(
+            model.id, f"{verb} {model.title}", "The guide that answers now is tiny.", False
+        )
+    return None
 
 
 class ModelList(QObject):
@@ -19,6 +50,11 @@ class ModelList(QObject):
         self._known: tuple[ModelStatus, ...] = ()
         self._looking: task.Task[tuple[ModelStatus, ...]] | None = None
         self._again = False  # something changed while it was looked at
+
+    @property
+    def known(self) -> tuple[ModelStatus, ...]:
+        """As they were when last looked at."""
+        return self._known
 
     def refresh(self) -> None:
         """Look again; `changed` follows if there is anything new."""

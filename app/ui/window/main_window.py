@@ -40,6 +40,7 @@ from app.settings import RANGES, Settings
 from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
+from app.ui.chat.column import Column
 from app.ui.chat.composer import Composer, local_files
 from app.ui.chat.context import Context
 from app.ui.chat.find import FindBar
@@ -47,11 +48,11 @@ from app.ui.look import theme, words
 from app.ui.look.controls import is_text, press_focused
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice, Notices
-from app.ui.look.theme import COLUMN, Size, Space, Theme
+from app.ui.look.theme import Size, Space, Theme
 from app.ui.meters.model import Meters
 from app.ui.meters.panel import MeterPanel
 from app.ui.models.getting import Getting
-from app.ui.models.listing import ModelList
+from app.ui.models.listing import ModelList, offer
 from app.ui.models.loading import Loader
 from app.ui.models.sheet import ModelsSheet
 from app.ui.models.source import JobSource, Models
@@ -169,19 +170,9 @@ class MainWindow(QMainWindow):
             "The built-in guide is a tiny demo model: it knows this app, no more."
         )
 
-        below = QWidget()
-        below.setMaximumWidth(COLUMN + 2 * Space.M)
-        below_column = QVBoxLayout(below)
-        below_column.setContentsMargins(0, Space.S, 0, Space.M)
-        below_column.setSpacing(Space.S)
-        below_column.addWidget(self.notices)
-        below_column.addWidget(self.composer)
-        below_column.addWidget(self.demo_note)
-        centred = QHBoxLayout()
-        centred.setContentsMargins(Space.M, 0, Space.M, 0)
-        centred.addStretch(1)
-        centred.addWidget(below, 1000)
-        centred.addStretch(1)
+        below = Column()
+        for widget in (self.notices, self.composer, self.demo_note):
+            below.rows.addWidget(widget)
         middle = QVBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.status, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -191,7 +182,7 @@ class MainWindow(QMainWindow):
         finding.addWidget(self.finder, 1)
         middle.addLayout(finding)
         middle.addWidget(self.chats, 1)
-        middle.addLayout(centred)
+        middle.addWidget(below)
 
         body = QHBoxLayout()
         body.setContentsMargins(0, 0, 0, 0)
@@ -224,6 +215,7 @@ class MainWindow(QMainWindow):
         header.picker.managed.connect(self.show_models)
         self._wire_chats()
         self.chats.suggested.connect(self._suggest)
+        self.chats.model_wanted.connect(self._take_offer)
         self.chats.link_chosen.connect(self.notices.offer_link)
         self.chats.again_wanted.connect(controller.again)
         self.chats.go_on_wanted.connect(controller.go_on)
@@ -270,6 +262,7 @@ class MainWindow(QMainWindow):
         sheet.token_given.connect(self._give_token)
         sheet.outdated.connect(self.model_list.refresh)
         self.model_list.changed.connect(sheet.show_models)
+        self.model_list.changed.connect(lambda _: self._offer_model())
         flow.follow("model", sheet.set_in_use)
         getting.ended.connect(self._use_new_model)
         getting.failed.connect(self._tell_not_got)
@@ -341,6 +334,7 @@ class MainWindow(QMainWindow):
         follow("think", self.composer.set_think)
         follow("think", self.context.set_think)
         follow("model", self.header.picker.set_chosen)
+        follow("model", lambda _: self._offer_model())
         follow("model", lambda model: self.demo_note.setVisible(model == "demo"))
         follow("show_sidebar", lambda wanted: self.sides.want(Side.CHATS, wanted))
         follow("show_meters", lambda wanted: self.sides.want(Side.METERS, wanted))
@@ -588,6 +582,18 @@ class MainWindow(QMainWindow):
         known = catalog.find(model)
         if known is not None and model not in self.models_sheet.cards:
             self.models_sheet.get(known)
+
+    def _offer_model(self) -> None:
+        """An empty chat offers the model that is better than the guide."""
+        offered = offer(self.model_list.known, self.flow.current.model)
+        self.chats.offer_model(*(offered[1:3] if offered else ("", "")))
+
+    def _take_offer(self) -> None:
+        offered = offer(self.model_list.known, self.flow.current.model)
+        if offered is not None and offered.here:
+            self.flow.change(model=offered.model)
+        elif offered is not None:
+            self._get_model(offered.model)
 
     def _use_new_model(self, model: str) -> None:
         self.model_list.refresh()

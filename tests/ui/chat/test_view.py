@@ -13,7 +13,8 @@ from app.conversation import Conversation, End
 from app.errors import ContextFullError
 from app.ui.chat.find import FindBar
 from app.ui.chat.message import AnswerView, Question
-from app.ui.chat.view import ChatView, Welcome
+from app.ui.chat.view import ChatView
+from app.ui.chat.welcome import Welcome
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Theme
 from app.ui.markdown.text_view import TextView

@@ -34,6 +34,7 @@ from app.errors import (
 from app.job import Failure
 from app.library import ModelState, ModelStatus
 from app.settings import Settings
+from app.ui.chat.welcome import Welcome
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
 from app.ui.markdown.text_view import TextView
@@ -604,3 +605,22 @@ def test_copy_takes_the_source(open_window: OpenWindow, ask: Ask) -> None:
     ask(window, "Hello?")
     window.actions_.copy_answer.trigger()
     assert QGuiApplication.clipboard().text() == MIXED
+
+
+def test_an_empty_chat_offers_the_real_model(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    """As long as the guide is in use; what is here already only has to be chosen."""
+    models = FakeModels()
+    window = open_window(models=models)
+    welcome = window.chats.view.findChild(Welcome)
+    wait_until(welcome._get.isVisible)
+    assert welcome._get.text() == "Get Qwen3.5-4B"
+    welcome._get.click()
+    assert window.sides.sheet is window.models_sheet
+    here = replace(models.models()[1], state=ModelState.READY)
+    window.model_list._take((models.models()[0], here))
+    assert welcome._get.text() == "Use Qwen3.5-4B"
+    welcome._get.click()
+    assert window.flow.current.model == "qwen3.5-4b"
+    assert not welcome._get.isVisible()
