@@ -42,7 +42,7 @@ _RANDOM: Final = 600
 def texts(special: tuple[str, ...] = ()) -> list[str]:
     """The texts, in NFC; with each of the special tokens alone and in the midst of others.
 
-    NFC, because Qwen's tokenizer turns everything into that before it splits.
+    NFC, into which Qwen's tokenizer turns everything before it splits.
     """
     chance = random.Random(_SEED)
     pieces = (*_ALPHABET, *special[:64])

@@ -58,10 +58,11 @@ def _model_objection(model: Any) -> str | None:
 
 
 def _normalizer_objection(normalizer: Any) -> str | None:
-    # NFC is the one of Qwen3.5. The runtime leaves text as it is, which is the same for
-    # text in NFC, and nearly all text is.
-    if normalizer is None or normalizer == {"type": "NFC"}:
+    # The engine composes text before it splits it, for every model.
+    if normalizer == {"type": "NFC"}:
         return None
+    if normalizer is None:
+        return "it does not compose characters (NFC) before splitting"
     return f"it changes text before splitting ({_kind(normalizer)})"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -18,19 +19,21 @@ _SHOWN = 40  # characters of a text in a message
 def verify_tokens(source: Path, file: Path, cancelled: CancelToken | None = None) -> int:
     """Compare the token ids of `file` with those of the tokenizer in the folder `source`.
 
-    The texts are made to tell tokenizers apart, and hold each special token. Returns their
-    number. Raises `ModelFileError` at the first that differs, `JobCancelled`, and what reading
+    The texts are made to tell tokenizers apart, hold each special token, and come composed and
+    decomposed; the engine composes what it is given. Returns their number. Raises `ModelFileError` at the first that differs, `JobCancelled`, and what reading
     either of them raises.
     """
     reference = _reference(source / FILE)
     special = [token.content for token in reference.get_added_tokens_decoder().values()]
     samples = texts(tuple(special))
+    apart = [unicodedata.normalize("NFD", text) for text in samples]
+    samples += [text for text, whole in zip(apart, samples, strict=True) if text != whole]
     with NativeVocabulary(file) as vocabulary:
         for text in samples:
             if cancelled:
                 cancelled.check()
             wanted = reference.encode(text, add_special_tokens=False).ids
-            if vocabulary.tokenize(text) != wanted:
+            if vocabulary.tokenize(unicodedata.normalize("NFC", text)) != wanted:
                 raise ModelFileError(
                     f"`{file}` splits {text[:_SHOWN]!r} into other tokens than "
                     f"`{source / FILE}`, which it was made from.",

@@ -3,14 +3,16 @@
 Whatever spells a special token in a message is replaced by a stand-in before the template
 sees it, so that the special tokens of the rendering are the template's own. The rendering
 is split at those, longest first as transformers does, and the text between them is
-tokenised as text, with the typed characters back in it. Without such spellings the ids are
-those of the whole rendering. Long text is tokenised in pieces that end between two words,
+tokenised as text, with the typed characters back in it, and composed (NFC), as the tokenizer
+of Qwen3.5 does and the library does not: a name from a Mac's file list is no other name.
+Without such spellings the ids are those of the whole rendering. Long text is tokenised in pieces that end between two words,
 so that it can be cancelled, and ends where the context is full.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -113,7 +115,7 @@ class PromptWriter:
             if i % 2:  # the split leaves text and special tokens by turns
                 tokens.append(self._ids[fragment])
                 continue
-            for part in self._parts(typed(fragment)):
+            for part in self._parts(unicodedata.normalize("NFC", typed(fragment))):
                 for piece in _pieces(part):
                     check()
                     tokens += self._read(piece)

@@ -44,6 +44,7 @@ def byte_level(t: dict[str, Any]) -> dict[str, Any]:
         lambda t: byte_level(t).update(type="Whitespace"),
         lambda t: t["pre_tokenizer"]["pretokenizers"].pop(0),
         lambda t: t.update(pre_tokenizer=None),
+        lambda t: t.update(normalizer=None),
         lambda t: t.update(normalizer={"type": "NFKC"}),
         lambda t: t.update(normalizer={"type": "Lowercase"}),
         lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": []}),
@@ -62,7 +63,6 @@ def test_another_pre_tokenizer(target: Path, change: Change) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda t: t.update(normalizer=None),
         lambda t: t.update(post_processor=None),
         lambda t: t["model"].pop("ignore_merges"),
         lambda t: t.update(post_processor={"type": "Sequence", "processors": [byte_level(t)]}),
