@@ -2,6 +2,7 @@
 
 Files in the safetensors format and tokenizers are large ones, as on the hub: `resolve` sends
 to another host (`localhost` where the hub itself is `127.0.0.1`), to a link that needs no token.
+It says as well that they could be had in chunks (xet), which this hub has not.
 """
 
 from __future__ import annotations
@@ -263,6 +264,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         words = parts.path.strip("/").split("/")
         match words:
+            case ["api", "models", _, _, "xet-read-token", _]:
+                Exchange(self, b"").send(404)
             case ["api", "models", owner, name, *_]:
                 self._list(f"{owner}/{name}", words[4:])
             case [owner, name, "resolve", revision, *file]:
@@ -328,6 +331,8 @@ class _Handler(BaseHTTPRequestHandler):
                 X_Repo_Commit=repo.commit,
                 X_Linked_Etag=f'"{etag}"',
                 X_Linked_Size=size,
+                X_Xet_Hash=etag,
+                X_Xet_Refresh_Route=f"{self.hub.endpoint}/api/models/{name}/xet-read-token/main",
             )
             return
         data = (repo.folder / file).read_bytes()

@@ -112,10 +112,14 @@ def _ask(hub: Hub, listing: Listing, file: RemoteFile, part: Path, tell: OnBytes
         raise _Wrong(f"the hub has {about.etag} where it listed {file.etag}")
     if about.size is not None and about.size != file.bytes:
         raise _Wrong(f"wanted {file.bytes:,} bytes, the hub offers {about.size:,}")
-    if about.xet_file_data is not None and not os.environ.get("HF_HUB_DISABLE_XET"):
-        _ask_xet(hub, listing, file, part, tell)
-        return
     have = size_of(part)
+    if (
+        about.xet_file_data is not None
+        and not os.environ.get("HF_HUB_DISABLE_XET")
+        and have == 0  # else the rest of what is here is less
+        and _came_in_chunks(hub, listing, file, part, tell)
+    ):
+        return
     headers = hub.headers(about.location)
     if have:
         headers["Range"] = f"bytes={have}-"
@@ -161,24 +165,40 @@ def _write(response: Any, file: RemoteFile, part: Path, have: int, tell: OnBytes
         raise httpx2.RemoteProtocolError("it ended early")
 
 
-def _ask_xet(hub: Hub, listing: Listing, file: RemoteFile, part: Path, tell: OnBytes) -> None:
-    """By the hub's own protocol of chunks, in its own library, which writes to another place."""
+def _came_in_chunks(
+    hub: Hub, listing: Listing, file: RemoteFile, part: Path, tell: OnBytes
+) -> bool:
+    """By the hub's own protocol of chunks, in its own library, which writes to another place.
+
+    False where that fails, whatever of: then it is to be had as one file.
+    """
+    counted = 0
 
     class Told(hub_tqdm):
         def update(self, n: float | None = 1) -> bool | None:
+            nonlocal counted
+            counted += int(n or 0)
             tell(int(n or 0))
             return None
 
-    place = hf_hub_download(
-        listing.repo,
-        file.name,
-        revision=listing.commit,
-        cache_dir=hub.cache,
-        endpoint=hub.endpoint,
-        token=hub.token,
-        tqdm_class=Told,
-    )
+    try:
+        place = hf_hub_download(
+            listing.repo,
+            file.name,
+            revision=listing.commit,
+            cache_dir=hub.cache,
+            endpoint=hub.endpoint,
+            token=hub.token,
+            tqdm_class=Told,
+        )
+    except Exception as error:  # a library in Rust, with errors of its own
+        if isinstance(error, OSError) and is_full(error):
+            raise
+        tell(-counted)
+        hub.note("The hub's chunks do not come; fetching the whole file", 0.0)
+        return False
     Path(place).resolve().replace(part)  # to be checked like any other
+    return True
 
 
 def _is_rest(response: Any, have: int, total: int) -> bool:

@@ -266,6 +266,23 @@ def test_the_environments_token(hub: Hub, cache: Path, monkeypatch: pytest.Monke
     assert found().missing
 
 
+def xet_requests(hub: Hub) -> int:
+    return sum("xet-read-token" in r.path for r in hub.seen)
+
+
+def test_chunks_are_not_asked_for_unless_they_are_allowed(hub: Hub, cache: Path) -> None:
+    assert same(get(found()), hub)
+    assert not xet_requests(hub)
+
+
+def test_where_chunks_fail_the_file_comes_as_one(hub: Hub, cache: Path) -> None:
+    access = Access(xet=True)
+    one = look([HubSource(REPO)], access)[0]
+    assert same(fetch([one.listing], access, margin=0).folders[0], hub)
+    assert xet_requests(hub)
+    assert not parts(cache)
+
+
 @pytest.mark.parametrize("source", ["maker/absent", f"{REPO}@nothing"])
 def test_what_is_not_there(client: Client, source: str) -> None:
     with pytest.raises(DownloadError, match=source):
