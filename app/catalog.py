@@ -107,6 +107,39 @@ TYPES: Final = {
 DEFAULT_TYPE: Final = "q4_k_m"
 """How the weights of a pair that is not in the catalogue are stored."""
 
+FIRST: Final = "qwen3.5-4b"
+"""The model that Slipstream is made for, which is offered before others."""
+
+RECIPES: Final = {"slipstream": "Slipstream", "llama": "llama.cpp"}
+"""Which of a file's tensors get more bits than others, and how that is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a type and recipe come to: `bytes` of a target of 4B, and its `divergence`.
+
+    That is the mean Kullback-Leibler divergence from BF16, in 10^-3 nats a token, of the demo's
+    target on held-out texts (README.md, "Types").
+    """
+
+    type: str
+    recipe: str
+    bytes: int
+    divergence: float
+
+
+STORED: Final = (
+    Stored("q4_k_m", "slipstream", 2_821_699_584, 7.29),
+    Stored("q4_k_m", "llama", 2_697_836_544, 9.86),
+    Stored("q5_k_m", "slipstream", 3_191_814_144, 2.87),
+    Stored("q5_k_m", "llama", 3_064_018_944, 3.52),
+    Stored("q6_k", "llama", 3_453_087_744, 1.75),
+    Stored("q6_k", "slipstream", 3_635_933_184, 1.40),
+    Stored("q8_0", "llama", 4_471_435_264, 0.26),
+    Stored("bf16", "llama", 8_413_425_664, 0.0),
+)
+"""The default recipe of each type first."""
+
 DEMO: Final = KnownModel(
     id="demo",
     title="Built-in guide",
@@ -127,6 +160,11 @@ def read(file: Path) -> tuple[KnownModel, ...]:
 
 def find(model_id: str) -> KnownModel | None:
     return next((model for model in MODELS if model.id == model_id), None)
+
+
+def stored(weight_type: str) -> dict[str, Stored]:
+    """What the type comes to by each recipe that makes a difference, its default first."""
+    return {one.recipe: one for one in STORED if one.type == weight_type}
 
 
 def own(target: HubSource, draft: HubSource | None) -> KnownModel:

@@ -2,12 +2,20 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from app import catalog, paths
 from app.catalog import HubSource
+from app.convert import Recipe, WeightType, default_recipe, qwen35
+from app.convert.checkpoint import read_config
+from app.convert.mix import choose_kinds, order
+from app.convert.qwen35 import Qwen35
+from app.convert.qwen35_tensors import expected_tensors
+from app.convert.weights import bytes_of
 from app.errors import OptionError
+from tests.convert import full_size, tiny
 
 
 def test_ids_are_unique_names_of_folders() -> None:
@@ -70,3 +78,26 @@ def test_a_pair_of_the_users_own() -> None:
     pair = catalog.own(HubSource("Some.One/Qwen3.5-4B_tuned"), HubSource("a/b"))
     assert (pair.id, pair.title) == ("some.one-qwen3.5-4b-tuned", "Qwen3.5-4B_tuned")
     assert catalog.own(HubSource("Qwen/Qwen3.5-4B"), None).sampling
+
+
+def test_what_a_type_comes_to_is_what_the_converter_plans(tmp_path: Path) -> None:
+    """Of a target with the shapes of Qwen3.5-4B."""
+    config = tiny.target_config(full_size.SHAPE)
+    config["text_config"]["rope_parameters"]["mrope_section"] = [11, 11, 10]
+    tiny.write_json(tmp_path / "config.json", config)
+    model = Qwen35.read(read_config(tmp_path, qwen35.ARCHITECTURES))
+    tensors = [(e.name, e.stored_shape or e.shape) for e in expected_tensors(model)]
+    tensors = sorted((t for t in tensors if t[0] != "output.weight"), key=lambda t: order(t[0]))
+    for one in catalog.STORED:
+        kinds = choose_kinds(tensors, WeightType(one.type), Recipe(one.recipe))
+        sizes = (bytes_of(shape, kind) for (_, shape), kind in zip(tensors, kinds, strict=True))
+        assert one.bytes == sum(sizes), one
+
+
+def test_the_default_recipe_is_the_nearer_one_at_5_per_cent_more() -> None:
+    for kind in catalog.TYPES:
+        recipes = catalog.stored(kind)
+        least = min(one.bytes for one in recipes.values())
+        near = [one for one in recipes.values() if one.bytes <= 1.05 * least]
+        best = min(near, key=lambda one: one.divergence).recipe
+        assert next(iter(recipes)) == best == default_recipe(WeightType(kind))

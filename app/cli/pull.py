@@ -11,7 +11,7 @@ from typing import Any, Final
 from app import catalog
 from app.catalog import HubSource, KnownModel
 from app.cli.command import Context, Job, Result
-from app.cli.convert import TYPES
+from app.cli.convert import RECIPES, TYPES
 from app.download import Access
 from app.download.token import Tokens
 from app.errors import OptionError
@@ -32,6 +32,7 @@ def add_options(parser: ArgumentParser) -> None:
     add("--target", metavar="REPO[@REV]", help="any other target on the hub")
     add("--draft", metavar="REPO[@REV]", help="its DFlash drafter; without one it decodes plainly")
     add("--type", type=str.lower, choices=TYPES, default="", help="how weights are stored")
+    add("--recipe", choices=RECIPES, default="", help="as for `convert`")
     add("--keep-source", action="store_true", help="keep the downloaded originals")
     add("--xet", action="store_true", help="allow the hub's protocol of chunks (cannot resume)")
     add("--no-check", action="store_true", help="do not load it and try it out")
@@ -49,7 +50,14 @@ def prepare(args: Namespace) -> Job:
         root = context.library.root
         if args.discard:
             return _discard(root, model, tools)
-        job = Getting.start(root, model, tools, weight_type=args.type, keep_source=args.keep_source)
+        job = Getting.start(
+            root,
+            model,
+            tools,
+            weight_type=args.type,
+            recipe=args.recipe,
+            keep_source=args.keep_source,
+        )
         if repair := job.journal.failure.repair:
             job.repair(Repair(repair))
         return _run(job, context)

@@ -52,6 +52,7 @@ class ConvertPair(Protocol):
         draft: Path | None,
         out: Path,
         weight_type: str,
+        recipe: str,
         progress: Callable[[int, int, str], None],
         cancel: CancelToken,
     ) -> dict[str, Made]: ...
@@ -62,6 +63,7 @@ def _convert(
     draft: Path | None,
     out: Path,
     weight_type: str,
+    recipe: str,
     progress: Callable[[int, int, str], None],
     cancel: CancelToken,
 ) -> dict[str, Made]:
@@ -69,7 +71,10 @@ def _convert(
     from app import convert
 
     kind = convert.WeightType(weight_type)
-    pair = convert.convert_pair(target, draft, out, kind, progress=progress, cancelled=cancel)
+    chosen = convert.Recipe(recipe) if recipe else None
+    pair = convert.convert_pair(
+        target, draft, out, kind, recipe=chosen, progress=progress, cancelled=cancel
+    )
     made = {"target": _made(pair.target)}
     return made | ({"draft": _made(pair.draft)} if pair.draft else {})
 
@@ -112,15 +117,17 @@ class Job:
         tools: Tools,
         *,
         weight_type: str = "",
+        recipe: str = "",
         keep_source: bool = False,
     ) -> Job:
         """A new job, or the one that is under way for this model. Nothing is done yet.
 
-        Raises `OptionError` if the model is here already.
+        An empty `weight_type` is the model's, an empty `recipe` the default of the type. Raises
+        `OptionError` if the model is here already.
         """
         assert model.target is not None
-        if (going := Journal.read(root / FOLDER / model.id)) is not None:
-            return cls(root, going, tools)
+        if (going := cls.going(root, model.id, tools)) is not None:
+            return going
         if (root / model.id).exists():
             raise OptionError(
                 f"`{root / model.id}` is there already.",
@@ -134,6 +141,7 @@ class Job:
                 model.target,
                 model.draft,
                 weight_type or model.type,
+                recipe,
                 keep_source,
             ),
             tools,
@@ -141,8 +149,15 @@ class Job:
 
     @classmethod
     def going(cls, root: Path, model_id: str, tools: Tools) -> Job | None:
-        """The job under way for this model, if there is one."""
-        journal = Journal.read(root / FOLDER / model_id)
+        """The job under way for this model, if there is one.
+
+        A journal that cannot be read vouches for nothing: then there is none.
+        """
+        try:
+            journal = Journal.read(root / FOLDER / model_id)
+        except OptionError as error:
+            _log.warning("%s It is begun anew.", error.message)
+            return None
         return None if journal is None else cls(root, journal, tools)
 
     def run(self, on_state: OnState = lambda _: None, cancel: CancelToken | None = None) -> Path:
@@ -262,6 +277,7 @@ class Job:
             folders.get("draft"),
             self._pair,
             self.journal.type,
+            self.journal.recipe,
             on_bytes,
             cancel,
         )

@@ -15,10 +15,21 @@ class Jobs:
     def __init__(self, root: Callable[[], Path], tools: Callable[[], Tools]) -> None:
         self._root, self._tools = root, tools
 
-    def start(self, model: KnownModel, weight_type: str = "", keep_source: bool = False) -> Job:
+    def start(
+        self,
+        model: KnownModel,
+        weight_type: str = "",
+        recipe: str = "",
+        keep_source: bool = False,
+    ) -> Job:
         """As `Job.start`."""
         return Job.start(
-            self._root(), model, self._tools(), weight_type=weight_type, keep_source=keep_source
+            self._root(),
+            model,
+            self._tools(),
+            weight_type=weight_type,
+            recipe=recipe,
+            keep_source=keep_source,
         )
 
     def going(self, model_id: str) -> Job | None:

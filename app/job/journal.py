@@ -52,6 +52,7 @@ class Journal:
     target: HubSource
     draft: HubSource | None
     type: str
+    recipe: str = ""
     keep_source: bool = False
     step: Step = Step.LIST
     listings: dict[str, Listing] = field(default_factory=dict)

@@ -35,7 +35,7 @@ from tests import hub as faults
 from tests.convert import tiny
 from tests.hub import Hub, wait_until
 from tests.job import killed
-from tests.job.conftest import DEMO, MODEL
+from tests.job.conftest import DEMO, MODEL, quickly
 
 BIG = "model.safetensors"
 
@@ -62,6 +62,12 @@ def checks() -> Checks:
 
 @pytest.fixture
 def tools(checks: Checks) -> Tools:
+    return Tools(check=checks, convert=quickly, margin=0)
+
+
+@pytest.fixture
+def converter(checks: Checks) -> Tools:
+    """With the real one."""
     return Tools(check=checks, margin=0)
 
 
@@ -75,11 +81,11 @@ def row(root: Path, tmp_path: Path) -> Any:
 
 
 def test_from_a_name_to_a_pair(
-    hub: Hub, cache: Path, root: Path, tools: Tools, checks: Checks, tmp_path: Path
+    hub: Hub, cache: Path, root: Path, converter: Tools, checks: Checks, tmp_path: Path
 ) -> None:
     assert row(root, tmp_path).state is ModelState.AVAILABLE
     states: list[State] = []
-    place = start(root, tools).run(states.append)
+    place = start(root, converter).run(states.append)
     assert place == root / MODEL.id
     assert checks.folders == [place]
     fractions = [state.fraction for state in states]
@@ -99,14 +105,16 @@ def test_from_a_name_to_a_pair(
     assert not [f for f in cache.rglob("*") if f.is_file() and f.stat().st_size > 1_000_000]
 
 
-def test_a_quantised_pair(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
-    place = start(root, tools, weight_type="q4_k_m").run()
+@pytest.mark.parametrize(("chosen", "used"), [("", "slipstream"), ("llama", "llama")])
+def test_a_quantised_pair(root: Path, converter: Tools, chosen: str, used: str) -> None:
+    model = catalog.own(*(catalog.HubSource(str(DEMO / part)) for part in ("target", "draft")))
+    place = Job.start(root, model, converter, weight_type="q4_k_m", recipe=chosen).run()
     passport = Passport.read(place)
     assert passport is not None
     target = passport.files["target"]
     assert (passport.type, target.name) == ("q4_k_m", "target-q4_k_m.gguf")
     assert target.about["errors"]
-    assert target.about["recipe"]
+    assert target.about["recipe"] == used
 
 
 def test_the_originals_can_be_kept(hub: Hub, cache: Path, root: Path, tools: Tools) -> None:
@@ -123,7 +131,7 @@ def test_a_model_that_is_here_is_not_written_over(root: Path, tools: Tools) -> N
 def test_unfinished_until_it_has_been_tried(
     hub: Hub, cache: Path, root: Path, tmp_path: Path
 ) -> None:
-    bad = Tools(check=Checks(ok=False), margin=0)
+    bad = Tools(check=Checks(ok=False), convert=quickly, margin=0)
     with pytest.raises(ModelFileError, match="answers"):
         start(root, bad).run()
     unfinished = row(root, tmp_path)
@@ -134,7 +142,7 @@ def test_unfinished_until_it_has_been_tried(
     with pytest.raises(OptionError, match="not finished"):
         library.open(MODEL.id)
     hub.seen.clear()
-    job = Job.going(root, MODEL.id, Tools(check=Checks(), margin=0))
+    job = Job.going(root, MODEL.id, Tools(check=Checks(), convert=quickly, margin=0))
     assert job is not None
     job.repair(Repair.CONVERT)
     job.run()
@@ -176,14 +184,14 @@ def test_half_a_snapshot_is_not_converted(hub: Hub, cache: Path, root: Path, too
 
 
 def test_a_checkpoint_that_cannot_be_converted(
-    hub: Hub, cache: Path, root: Path, tools: Tools, tmp_path: Path
+    hub: Hub, cache: Path, root: Path, converter: Tools, tmp_path: Path
 ) -> None:
     broken = shutil.copytree(hub.repos["Qwen/Qwen3.5-4B"].folder, tmp_path / "broken")
     data = (broken / BIG).read_bytes()
     (broken / BIG).write_bytes(data[:-1])
     hub.add("Qwen/Qwen3.5-4B", broken)
     with pytest.raises(CheckpointError):
-        start(root, tools).run()
+        start(root, converter).run()
     failed = row(root, tmp_path)
     assert (failed.state, failed.failure.repair) == (ModelState.UNFINISHED, Repair.FETCH)
     assert not (root / MODEL.id).exists()
@@ -203,7 +211,7 @@ def test_a_gated_model_asks_for_a_token(hub: Hub, root: Path, tools: Tools) -> N
     with pytest.raises(AccessError):
         job.run()
     assert job.journal.failure.repair == Repair.TOKEN
-    token = Tools(check=tools.check, margin=0, access=Access("hf_x"))
+    token = replace(tools, access=Access("hf_x"))
     start(root, token).run()
 
 
@@ -227,7 +235,7 @@ def test_two_at_a_time(hub: Hub, root: Path, tools: Tools) -> None:
 
 def test_given_up(hub: Hub, cache: Path, root: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError):
-        start(root, Tools(check=Checks(ok=False), margin=0)).run()
+        start(root, Tools(check=Checks(ok=False), convert=quickly, margin=0)).run()
     job = Job.going(root, MODEL.id, Tools())
     assert job is not None
     job.discard()
@@ -243,11 +251,22 @@ def test_a_journal_that_cannot_be_read_costs_no_list(root: Path, tmp_path: Path)
     assert row(root, tmp_path).state is ModelState.AVAILABLE
 
 
-def test_from_folders_on_this_machine(root: Path, tools: Tools) -> None:
+def test_a_journal_that_cannot_be_read_is_begun_anew(
+    hub: Hub, root: Path, tools: Tools, tmp_path: Path
+) -> None:
+    folder = root / FOLDER / MODEL.id
+    folder.mkdir(parents=True)
+    (folder / "journal.json").write_text("{")
+    assert Job.going(root, MODEL.id, tools) is None
+    start(root, tools).run()
+    assert row(root, tmp_path).state is ModelState.READY
+
+
+def test_from_folders_on_this_machine(root: Path, converter: Tools) -> None:
     target, draft = (catalog.HubSource.parse(str(DEMO / part)) for part in ("target", "draft"))
     model = catalog.own(target, draft)
     assert model.id == "target"
-    place = Job.start(root, model, tools).run()
+    place = Job.start(root, model, converter).run()
     passport = Passport.read(place)
     assert passport is not None
     assert passport.sources["target"].repo == str(DEMO / "target")
@@ -282,11 +301,11 @@ def sharded(hub: Hub, tmp_path: Path) -> Path:
 
 
 def test_shards_vision_and_mtp(
-    hub: Hub, sharded: Path, cache: Path, root: Path, tools: Tools
+    hub: Hub, sharded: Path, cache: Path, root: Path, converter: Tools
 ) -> None:
     (sharded / "README.md").write_text("for people")
     (sharded / "consolidated.bin").write_bytes(b"not needed")
-    start(root, tools).run()
+    start(root, converter).run()
     fetched = {Path(r.path.split("?")[0]).name for r in hub.seen if r.method == "GET"}
     shards = {file.name for file in sharded.glob("model-*.safetensors")}
     assert len(shards) == 3
@@ -295,11 +314,11 @@ def test_shards_vision_and_mtp(
 
 
 def test_a_shard_that_the_repository_lacks(
-    hub: Hub, sharded: Path, cache: Path, root: Path, tools: Tools
+    hub: Hub, sharded: Path, cache: Path, root: Path, converter: Tools
 ) -> None:
     next(sharded.glob("model-00002*")).unlink()
     with pytest.raises(CheckpointError, match="model-00002"):
-        start(root, tools).run()
+        start(root, converter).run()
     assert not list(root.rglob("*.gguf"))
 
 
@@ -363,19 +382,19 @@ class TestSmallDisks:
         start(root, tools).run()
 
     def test_it_fills_while_converting(
-        self, hub: Hub, small_disk: Callable[[int], Path], tools: Tools
+        self, hub: Hub, small_disk: Callable[[int], Path], converter: Tools
     ) -> None:
         disk = small_disk(16_000_000)
 
         def convert(*args: Any) -> dict[str, Made]:
             (disk / "other").write_bytes(bytes(12_000_000))
-            return tools.convert(*args)
+            return converter.convert(*args)
 
         with pytest.raises(OutputError, match=r"full|free"):
-            start(disk, replace(tools, convert=convert)).run()
+            start(disk, replace(converter, convert=convert)).run()
         assert not list(disk.rglob("*.gguf"))
         (disk / "other").unlink()
-        start(disk, tools).run()
+        start(disk, converter).run()
 
 
 @pytest.mark.parametrize("name", ["Загрузки/模型 😊", "with space & 'quotes'", "x" * 120])

@@ -38,12 +38,18 @@ class Getting(QObject):
         self._timer = QTimer(self, interval=_PACE_MS)
         self._timer.timeout.connect(self._look)
 
-    def get(self, model: KnownModel, weight_type: str = "", keep_source: bool = False) -> None:
+    def get(
+        self,
+        model: KnownModel,
+        weight_type: str = "",
+        recipe: str = "",
+        keep_source: bool = False,
+    ) -> None:
         """Begin, or go on with what was begun for this model."""
         self._start(
             model.id,
             model.title,
-            lambda jobs: jobs.start(model, weight_type, keep_source),
+            lambda jobs: jobs.start(model, weight_type, recipe, keep_source),
         )
 
     def go_on(self, model_id: str, title: str, how: Repair | None = None) -> None:

@@ -38,6 +38,12 @@ class Models(Protocol):
 
 
 class JobSource(Protocol):
-    def start(self, model: KnownModel, weight_type: str = "", keep_source: bool = False) -> Job: ...
+    def start(
+        self,
+        model: KnownModel,
+        weight_type: str = "",
+        recipe: str = "",
+        keep_source: bool = False,
+    ) -> Job: ...
 
     def going(self, model_id: str) -> Job | None: ...
