@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from app.errors import OutputError, valid_text
+
 
 def replace_text(path: Path, text: str) -> None:
     """Make `path` hold `text`, in UTF-8; its folder too. It stays as it was on `OSError`."""
@@ -27,6 +29,23 @@ def replace_text(path: Path, text: str) -> None:
 def is_full(error: OSError) -> bool:
     """Whether it says that a disk, or the user's share of it, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `OutputError` unless files can be made in `folder`, and its name be kept."""
+    name = valid_text(str(folder))
+    if name != str(folder):
+        raise OutputError(
+            f"The name of the folder `{name}` is no UTF-8.", remedy="Rename it, or choose another."
+        )
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(
+            f"In the folder `{folder}` no file can be made: {error.strerror or error}.",
+            remedy="Check its permissions, or choose another one.",
+        ) from error
 
 
 def existing(folder: Path) -> Path:

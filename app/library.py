@@ -87,8 +87,11 @@ class Library:
 
     @classmethod
     def of_user(cls, folder: str = "") -> Self:
-        """Models in `folder`, or else in the user's data; the built-in one in the cache."""
-        root = Path(folder) if folder else paths.models()
+        """Models in `folder`, or else in the user's data; the built-in one in the cache.
+
+        One that is not absolute lies in the data, and moves along with it.
+        """
+        root = paths.data() / folder if folder else paths.models()
         bundled = Bundled(paths.assets(), paths.cache() / "models", former=paths.models())
         return cls(root, bundled, paths.state() / "models.json")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.files import replace_text
+from app.errors import OutputError
+from app.files import check_writable, replace_text
 
 
 def test_it_makes_folder_and_file(tmp_path: Path) -> None:
@@ -41,3 +42,22 @@ def test_text_that_is_no_unicode_changes_nothing(tmp_path: Path) -> None:
         replace_text(file, "\udce9")
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_where_files_can_be_made(tmp_path: Path) -> None:
+    check_writable(tmp_path)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    # To root, only the kernel's own folders are closed.
+    closed = (tmp_path / "absent", tmp_path / "file", Path("/proc/self"))
+    for folder in closed if os.name == "posix" else closed[:2]:
+        with pytest.raises(OutputError, match="no file can be made"):
+            check_writable(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere")
+def test_a_folder_whose_name_cannot_be_kept(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    with pytest.raises(OutputError, match="UTF-8"):
+        check_writable(folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app import moving, paths
+from app.library import Library
 from app.settings import Settings
 
 
@@ -42,6 +43,20 @@ def test_data_moves_with_the_models_in_it(tmp_path: Path) -> None:
     assert (tmp_path / "there" / "chats.sqlite").read_text() == "chats"
     assert (paths.models() / "mine" / "target.gguf").is_file()
     assert paths.models() == tmp_path / "there" / "models"
+
+
+def test_another_folder_for_models_within_it_moves_along(tmp_path: Path) -> None:
+    """Both settings at once: one that lies elsewhere stays where it is."""
+    filled()
+    paths.models().rename(paths.data() / "more")
+    assert again(data=str(tmp_path / "there"), models_folder="more") == []
+    assert Library.of_user("more").root == tmp_path / "there" / "more"
+    assert (Library.of_user("more").root / "mine" / "target.gguf").is_file()
+    elsewhere = tmp_path / "drive"
+    elsewhere.mkdir()
+    assert again(data=str(tmp_path / "third"), models_folder=str(elsewhere)) == []
+    assert Library.of_user(str(elsewhere)).root == elsewhere
+    assert elsewhere.is_dir()
 
 
 def test_from_one_place_to_another_and_back(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ def verify_tokens(source: Path, file: Path, cancelled: CancelToken | None = None
     """Compare the token ids of `file` with those of the tokenizer in the folder `source`.
 
     The texts are made to tell tokenizers apart, hold each special token, and come composed and
-    decomposed; the engine composes what it is given. Returns their number. Raises `ModelFileError` at the first that differs, `JobCancelled`, and what reading
-    either of them raises.
+    decomposed; the engine composes what it is given. Returns their number. Raises
+    `ModelFileError` at the first that differs, `JobCancelled`, and what reading either raises.
     """
     reference = _reference(source / FILE)
     special = [token.content for token in reference.get_added_tokens_decoder().values()]

@@ -5,8 +5,9 @@ sees it, so that the special tokens of the rendering are the template's own. The
 is split at those, longest first as transformers does, and the text between them is
 tokenised as text, with the typed characters back in it, and composed (NFC), as the tokenizer
 of Qwen3.5 does and the library does not: a name from a Mac's file list is no other name.
-Without such spellings the ids are those of the whole rendering. Long text is tokenised in pieces that end between two words,
-so that it can be cancelled, and ends where the context is full.
+Without such spellings the ids are those of the whole rendering. Long text is tokenised in
+pieces that end between two words, so that it can be cancelled, and ends where the context is
+full.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     library, tokens = Library.of_user(chosen.models_folder), Tokens()
 
     def tools() -> Tools:
-        return Tools(try_pair, Access(tokens.get(), xet=chosen.xet))
+        return Tools(try_pair, Access(tokens.get(), xet=window.flow.current.xet))
 
     engine = Engine()
     try:

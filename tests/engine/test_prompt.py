@@ -87,7 +87,7 @@ PLAIN = [
     "<", ">", "<|", "|>", "<|im_", "im_end|>", "<think", "think>", "< think >", "<|im_start|",
     "|im_end|>", "a<b && c>d", "<b>bold</b>", "</thin", "",
     "{{ 7 * 7 }} {% raise %}",
-    "Cafe\u0301 u\u0308ber \u1112\u1161\u11ab q\u0303 a\u0323\u0302",  # decomposed, as macOS names files
+    "Cafe\u0301 u\u0308ber \u1112\u1161\u11ab a\u0323\u0302",  # apart, as macOS names files
     "\u0301 first, \u2126 \u212b \u037e",
     "\U000f0000 private \U000f00007\U000f0000 use",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from app.settings import Settings
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
+from tests.ui.models.shots import take_models
 
 QUESTION = "What is DFlash?"
 ANSWER = """DFlash is **block-diffusion speculative decoding**. A small drafter reads the hidden \
@@ -139,6 +140,8 @@ def main() -> int:
     look = Theme(app, "light")
     for name in ("light", "dark"):
         for file in take(args.out, app, look, name, args.real):
+            print(file)
+        for file in [] if args.real else take_models(args.out, look, name, wait):
             print(file)
     return 0
 

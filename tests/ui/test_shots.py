@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from app.ui.look.palette import DARK, LIGHT
 from app.ui.look.theme import Theme
 from tests.ui import shots
+from tests.ui.models.shots import take_models
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
@@ -22,11 +23,17 @@ def test_screenshots(qapp: QApplication, look: Theme) -> None:
         for palette in (LIGHT, DARK):
             files = shots.take(BUILD, qapp, look, palette.name, real=False)
             assert len(files) == 6
-            for file in files:
-                image = QImage(str(file))
-                assert image.width() >= 640
-                # beside the column of text, below the header
-                ground = image.pixelColor(264, 60).name().upper()
-                assert ground == palette.window, file.name
+            # beside the column of text, below the header; at the left of the sheet of models
+            check(files, (264, 60), palette.window)
+            files = take_models(BUILD, look, palette.name, shots.wait)
+            assert len(files) == 18
+            check(files, (20, 300), palette.window)
     finally:
         look.choose("light")
+
+
+def check(files: list[Path], place: tuple[int, int], ground: str) -> None:
+    for file in files:
+        image = QImage(str(file))
+        assert image.width() >= 640
+        assert image.pixelColor(*place).name().upper() == ground, file.name

@@ -1,8 +1,8 @@
 """The two palettes.
 
-One accent, for three things only: the send button, the selected chat and accepted
-tokens. Text colours have a contrast of at least 4.5 : 1 on every ground they are used
-on (tests/ui/look/test_theme.py computes it).
+One accent, for few things only: what is to be pressed next (send, the model to get), the
+selected chat, progress, and accepted tokens. Text colours have a contrast of at least 4.5 : 1
+on every ground they are used on (tests/ui/look/test_theme.py computes it).
 """
 
 from __future__ import annotations

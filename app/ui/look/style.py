@@ -68,6 +68,11 @@ QPushButton[kind="outline"], QToolButton[kind="outline"] {
 }
 QPushButton[kind="outline"]:hover, QToolButton[kind="outline"]:hover { background: $hover; }
 QPushButton[kind="outline"]:focus, QToolButton[kind="outline"]:focus { border-color: $text; }
+QPushButton[kind="primary"] {
+  background: $accent; color: $on_accent; border-color: $accent; padding: 6px 12px;
+}
+QPushButton[kind="primary"]:focus { border-color: $text; }
+QPushButton[kind="primary"]:disabled { background: $hover; color: $muted; border-color: $hover; }
 QPushButton[kind="suggestion"] {
   border: 1px solid $line; border-radius: 14px; padding: 5px 12px; background: $raised;
 }

@@ -29,7 +29,7 @@ _HELP: Final = {
     Repair.ROOM: "Try again",
     Repair.FETCH: "Fetch the files again",
     Repair.CONVERT: "Convert again",
-    Repair.OTHER: "Try again",
+    Repair.OTHER: "Choose another one",
 }
 
 
@@ -38,6 +38,7 @@ class JobCard(QFrame):
     wanted = Signal(str)  # to go on; a `Repair`, or empty
     token_given = Signal(str)
     folder_wanted = Signal()
+    other_wanted = Signal()  # another checkpoint: this one never will do
     given_up = Signal()
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
@@ -51,6 +52,12 @@ class JobCard(QFrame):
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(f"Progress of {title}")
+        self.percent = QLabel("")
+        self.percent.setFont(theme.font(Size.CONTROL))
+        self.percent.setProperty("kind", "muted")
+        top = QHBoxLayout()
+        top.addWidget(head, 1)
+        top.addWidget(self.percent)
         self.words = small("")
         self.message = small("")
         self.message.setProperty("kind", "error")
@@ -78,13 +85,15 @@ class JobCard(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(Space.L, Space.M, Space.M, Space.M)
         column.setSpacing(Space.S)
-        for widget in (head, self.bar, self.words, self.message, self.remedy, self.token):
+        column.addLayout(top)
+        for widget in (self.bar, self.words, self.message, self.remedy, self.token):
             column.addWidget(widget)
         column.addLayout(buttons)
 
     def show_running(self, state: State | None) -> None:
         fraction = state.fraction if state else 0.0
         self.bar.setValue(round(fraction * _STEPS))
+        self.percent.setText(f"{fraction:.0%}")
         words = state.words if state else "Starting …"
         self.words.setText(words)
         self.bar.setAccessibleDescription(words)
@@ -102,6 +111,7 @@ class JobCard(QFrame):
     def _arrange(self, *, running: bool) -> None:
         failed = bool(self.message.text()) and not running
         self.bar.setVisible(running)
+        self.percent.setVisible(running)
         self.words.setVisible(not failed)
         self.message.setVisible(failed)
         self.remedy.setVisible(failed and bool(self.remedy.text()))
@@ -114,7 +124,10 @@ class JobCard(QFrame):
         if self._repair is Repair.TOKEN and self.token.text().strip():
             self.token_given.emit(self.token.text().strip())
             self.token.clear()
-        self.wanted.emit(self._repair.value if self._repair else "")
+        if self._repair is Repair.OTHER:
+            self.other_wanted.emit()
+        else:
+            self.wanted.emit(self._repair.value if self._repair else "")
 
 
 def _button(text: str, kind: str = "outline") -> QPushButton:

@@ -14,6 +14,7 @@ from app.library import ModelState, ModelStatus
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Size, Space
+from app.ui.models.row import describe
 
 WIDTH = 340
 
@@ -123,8 +124,8 @@ class _Row(QPushButton):
         super().__init__()
         known = catalog.find(model.id)
         title = f"Get {model.title}" if model.state is ModelState.AVAILABLE else model.title
-        about = model.reason or (known.summary if known else "")
-        mark = "  ✓" if chosen else ""
+        about = known.summary if known and known.bundled else describe(model)
+        mark = "  ✓" if chosen and model.usable else ""
         self.setProperty("kind", "entry")
         self.setEnabled(model.state is not ModelState.BROKEN)
         self.setAccessibleName(f"{title}. {about}")

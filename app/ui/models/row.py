@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFont
@@ -11,12 +10,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, Q
 
 from app import catalog
 from app.library import ModelState, ModelStatus
-from app.passport import Passport
 from app.ui.look import theme, words
+from app.ui.look.icons import IconButton
 from app.ui.look.labels import small
 from app.ui.look.theme import Size, Space
-
-_WORST: Final = 3  # tensors whose errors are shown
+from app.ui.models.passport import PassportView
 
 
 class ModelRow(QFrame):
@@ -35,10 +33,7 @@ class ModelRow(QFrame):
         head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
         about = small(describe(model))
         about.setProperty("kind", "error" if model.state is ModelState.BROKEN else "muted")
-        self.passport = small("")
-        self.passport.setProperty("kind", "muted")
-        self.passport.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.passport.hide()
+        self.passport: PassportView | None = None  # where it is shown
         text = QVBoxLayout()
         text.setSpacing(2)
         text.addWidget(head)
@@ -47,7 +42,9 @@ class ModelRow(QFrame):
         row.setSpacing(Space.S)
         row.addLayout(text, 1)
         self.main = QPushButton()
-        self.main.setProperty("kind", "outline")
+        # The one button for who has only the built-in guide.
+        first = model.state is ModelState.AVAILABLE and model.id == catalog.FIRST
+        self.main.setProperty("kind", "primary" if first else "outline")
         self.main.setCursor(Qt.CursorShape.PointingHandCursor)
         if model.state is ModelState.AVAILABLE:
             self._act("Get", lambda: self.got.emit(model.id))
@@ -58,9 +55,7 @@ class ModelRow(QFrame):
             self._act("Use", lambda: self.chosen.emit(model.id))
             self.main.setEnabled(model.usable)
         row.addWidget(self.main, 0, Qt.AlignmentFlag.AlignTop)
-        self.more = QPushButton("More")
-        self.more.setProperty("kind", "quiet")
-        self.more.setAccessibleName(f"More for {model.title}")
+        self.more = IconButton("more", f"More for {model.title}")
         self.more.clicked.connect(self._open_menu)
         known = catalog.find(model.id)
         own = model.path is not None and not (known and known.bundled)
@@ -70,17 +65,15 @@ class ModelRow(QFrame):
         column.setContentsMargins(Space.L, Space.M, Space.M, Space.M)
         column.setSpacing(Space.S)
         column.addLayout(row)
-        column.addWidget(self.passport)
+        self._column = column
 
     def menu(self) -> QMenu:
         """Made when it is wanted."""
         model = self.model
         menu = QMenu(self)
         if model.passport is not None:
-            hidden = self.passport.isHidden()
-            menu.addAction(
-                "Show the passport" if hidden else "Hide the passport"
-            ).triggered.connect(self._toggle_passport)
+            label = "Hide the passport" if self.passport else "Show the passport"
+            menu.addAction(label).triggered.connect(self.toggle_passport)
             menu.addAction("Verify again").triggered.connect(lambda: self.verified.emit(model.id))
         menu.addAction("Open its folder").triggered.connect(
             lambda: self.shown_in_folder.emit(model.id)
@@ -92,10 +85,15 @@ class ModelRow(QFrame):
     def _open_menu(self) -> None:
         self.menu().popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
 
-    def _toggle_passport(self) -> None:
-        assert self.model.passport is not None
-        self.passport.setText(passport_text(self.model.passport))
-        self.passport.setVisible(self.passport.isHidden())
+    def toggle_passport(self) -> None:
+        if self.passport is not None:
+            self.passport.hide()
+            self.passport.deleteLater()
+            self.passport = None
+        elif self.model.passport is not None:
+            self.passport = PassportView(self.model.passport, self)
+            self._column.addWidget(self.passport)
+            self.passport.show()
 
     def _act(self, label: str, action: object) -> None:
         self.main.setText(label)
@@ -111,41 +109,16 @@ def describe(model: ModelStatus) -> str:
     parts = [words.size(model.bytes)] if model.bytes else []
     if model.passport is not None:
         parts.append(catalog.TYPES.get(model.passport.type, model.passport.type.upper()))
+        if len(catalog.stored(model.passport.type)) > 1:
+            about = (made.about.get("recipe") for made in model.passport.files.values())
+            recipe = catalog.RECIPES.get(str(next(about, "")), "")
+            parts += [f"{recipe} recipe"] if recipe else []
     if model.used is not None:
         parts.append(f"used {_day(model.used)}")
     if known and known.bundled:
         parts.insert(0, "Comes with Slipstream")
     line = " · ".join(parts)
     return f"{line}\n{model.reason}" if model.reason and model.passport else line
-
-
-def passport_text(passport: Passport) -> str:
-    lines = []
-    for role, source in passport.sources.items():
-        if not source.commit:
-            lines.append(f"{_role(role)}: from `{source.repo}`")
-            continue
-        licence = source.licence or "not told"
-        lines.append(
-            f"{_role(role)}: {source.repo}, commit {source.commit[:12]}, licence {licence}"
-        )
-    for role, made in passport.files.items():
-        lines.append(f"{made.name}: {words.size(made.bytes)}, sha256 {made.sha256[:16]}…")
-        errors = made.about.get("errors") or ()
-        worst = sorted(errors, key=lambda e: -float(e["error"]))[:_WORST]
-        if worst:
-            told = ", ".join(f"{e['name']} {e['error']:.2%} ({e['kind']})" for e in worst)
-            lines.append(f"Largest errors of the {role}: {told}")
-        if made.about.get("recipe"):
-            lines.append(f"Recipe of the {role}: {made.about['recipe']}")
-    lines.append(f"Converted {passport.made[:10]} by {passport.converter}")
-    for check in passport.checks:
-        lines.append(f"{'✓' if check.ok else '✗'} {check.name}: {check.detail}")
-    return "\n".join(lines)
-
-
-def _role(role: str) -> str:
-    return "Drafter" if role == "draft" else "Target"
 
 
 def _day(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +27,8 @@ from app.errors import SlipstreamError
 from app.job import Repair
 from app.library import ModelState, ModelStatus
 from app.ui import task
-from app.ui.look import theme
-from app.ui.look.controls import Segments, repolish
+from app.ui.look import theme, words
+from app.ui.look.controls import Elided, Segments
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note, section
 from app.ui.look.notice import Notice
@@ -46,6 +46,7 @@ class ModelsSheet(QFrame):
     chosen = Signal(str)  # a model's id, or a path
     folder_chosen = Signal(str)  # for models
     token_given = Signal(str)
+    chunks_wanted = Signal(bool)  # whether the hub's protocol of chunks may be used
     outdated = Signal()  # the list of models
 
     def __init__(self, models: Models, getting: Getting, parent: QWidget | None = None) -> None:
@@ -66,9 +67,13 @@ class ModelsSheet(QFrame):
 
     def _lay_out(self) -> None:
         self.type = Segments("Store weights as", catalog.TYPES)
-        self.type.choose(catalog.DEFAULT_TYPE)
-        self.type.chosen.connect(self.type.choose)
+        self.type.chosen.connect(self._choose_type)
+        self.recipe = Segments("Recipe", catalog.RECIPES)
+        self.recipe.chosen.connect(self._choose_recipe)
+        self.figures = note("")
         self.keep = QCheckBox("Keep the downloaded originals after converting")
+        self.chunks = QCheckBox("Fetch in chunks (xet): may be faster, cannot resume a file")
+        self.chunks.toggled.connect(self.chunks_wanted)
         self._notes, self._going = _column(), _column()
         self._here, self._there = _column(), _column()
         self.target = _edit("owner/name of the target, or its folder", "Target")
@@ -82,7 +87,10 @@ class ModelsSheet(QFrame):
         self.open_folder.clicked.connect(self._choose_folder_to_open)
         self.open_file = _button("Open a GGUF file …")
         self.open_file.clicked.connect(self._choose_file_to_open)
-        self.place = note("")
+        self._problem: Notice | None = None
+        self.place = Elided()
+        self.place.setProperty("kind", "caption")
+        self.place.setFont(theme.font(Size.SMALL))
         self.change_place = _button("Choose another folder …")
         self.change_place.clicked.connect(self._choose_place)
         self.show_place = _button("Show it")
@@ -105,9 +113,18 @@ class ModelsSheet(QFrame):
         self._shop = section("From the Hugging Face Hub", Space.L, Space.XS)
         form.addWidget(self._shop)
         form.addLayout(self._there)
+        form.addSpacing(Space.XS)
         form.addLayout(_row(QLabel("Store weights as"), None, self.type))
+        self._recipe_row = QWidget()
+        row = _row(QLabel("Recipe"), None, self.recipe)
+        row.setContentsMargins(0, 0, 0, 0)
+        self._recipe_row.setLayout(row)
+        form.addWidget(self._recipe_row)
+        form.addWidget(self.figures)
         form.addWidget(self.keep)
-        form.addWidget(section("Another pair", Space.L, Space.XS))
+        form.addWidget(self.chunks)
+        self._another = section("Another pair", Space.L, Space.XS)
+        form.addWidget(self._another)
         form.addWidget(self.target)
         form.addWidget(self.draft)
         form.addWidget(self._complaint)
@@ -131,6 +148,7 @@ class ModelsSheet(QFrame):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)
         self._area = area
+        self._choose_type(catalog.DEFAULT_TYPE)
         close = IconButton("close", "Close the models (Esc)")
         close.clicked.connect(self.closed)
         title = QLabel("Models")
@@ -165,11 +183,25 @@ class ModelsSheet(QFrame):
         return notice
 
     def get(self, model: KnownModel) -> None:
-        self._getting.get(model, self.type.choice(), self.keep.isChecked())
+        recipe = self.recipe.choice() if self._recipe_row.isVisibleTo(self) else ""
+        self._getting.get(model, self.type.choice(), recipe, self.keep.isChecked())
         self._area.verticalScrollBar().setValue(0)
 
+    def allow_chunks(self, allowed: bool) -> None:
+        self.chunks.setChecked(allowed)
+
+    def _choose_type(self, weight_type: str) -> None:
+        self.type.choose(weight_type)
+        recipes = catalog.stored(weight_type)
+        self._recipe_row.setVisible(len(recipes) > 1)
+        self._choose_recipe(next(iter(recipes)))
+
+    def _choose_recipe(self, recipe: str) -> None:
+        self.recipe.choose(recipe)
+        self.figures.setText(figures(self.type.choice(), recipe))
+
     def _show(self) -> None:
-        opened = {name for name, row in self.rows.items() if not row.passport.isHidden()}
+        opened = {name for name, row in self.rows.items() if row.passport is not None}
         for layout in (self._here, self._there):
             _empty(layout)
         self.rows.clear()
@@ -182,16 +214,26 @@ class ModelsSheet(QFrame):
             row.verified.connect(self._verify)
             row.shown_in_folder.connect(self._show_folder)
             row.removed.connect(self._remove)
-            if model.id in opened and model.passport is not None:
-                row._toggle_passport()
+            if model.id in opened:
+                row.toggle_passport()
             self.rows[model.id] = row
             available = model.state is ModelState.AVAILABLE
             (self._there if available else self._here).addWidget(row)
         self._shop.setVisible(self._there.count() > 0)
-        self.place.setText(self._models.problem or str(self._models.root))
-        self.place.setProperty("kind", "error" if self._models.problem else "caption")
-        repolish(self.place)
+        self.place.set_text(str(self._models.root))
+        self._show_problem()
         self._show_job()
+
+    def _show_problem(self) -> None:
+        """On top, as long as it lasts: all that is missing below is missing because of it."""
+        problem = self._models.problem
+        if self._problem is not None and self._problem.message != problem:
+            self._problem.dismiss()
+            self._problem = None
+        if problem and self._problem is None:
+            self._problem = Notice(problem, level="error", closable=False)
+            self._notes.insertWidget(0, self._problem)
+            self._problem.show()
 
     def _show_job(self) -> None:
         going, standing = self._getting, self._standing()
@@ -225,6 +267,7 @@ class ModelsSheet(QFrame):
         card.given_up.connect(lambda: self._getting.give_up(model))
         card.token_given.connect(self.token_given)
         card.folder_wanted.connect(self._choose_place)
+        card.other_wanted.connect(self._choose_another)
         self._going.addWidget(card)
         return card
 
@@ -288,6 +331,11 @@ class ModelsSheet(QFrame):
             self.token_given.emit(token)
             self.token.clear()
 
+    def _choose_another(self) -> None:
+        """Where another checkpoint is named."""
+        self._area.ensureWidgetVisible(self.get_own)
+        self.target.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _choose_place(self) -> None:
         start = str(self._models.root if self._models.root.is_dir() else Path.home())
         if folder := QFileDialog.getExistingDirectory(self, "Where models are kept", start):
@@ -322,6 +370,23 @@ class ModelsSheet(QFrame):
             self.closed.emit()
         else:
             super().keyPressEvent(event)
+
+
+def figures(weight_type: str, recipe: str) -> str:
+    """What a type and recipe come to, beside the other recipe where there is one."""
+    recipes = catalog.stored(weight_type)
+    chosen = recipes[recipe]
+    others = [one for one in recipes.values() if one is not chosen]
+
+    def beside(value: Callable[[catalog.Stored], str]) -> str:
+        told = "".join(f" ({catalog.RECIPES[one.recipe]}: {value(one)})" for one in others)
+        return f"{value(chosen)}{told}"
+
+    room = f"About {beside(lambda one: words.size(one.bytes))} for a model of 4B."
+    if not chosen.divergence:
+        return f"{room}\nNothing is rounded."
+    far = beside(lambda one: f"{one.divergence:.1f}")
+    return f"{room}\nDivergence from BF16, on the guide: {far} · 10⁻³ nats; less is nearer."
 
 
 def _show(folder: Path) -> None:

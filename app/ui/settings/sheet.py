@@ -98,6 +98,8 @@ class SettingsSheet(Sheet):
         self._model: LoadedModel | None = None
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = note("")
+        self._about_vendor = note("")
+        self._about_vendor.hide()
         self.drafter = Segments("Drafter runs on", _DRAFTER)
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
@@ -126,6 +128,7 @@ class SettingsSheet(Sheet):
         form.addWidget(self._about_verify)
         for key in _SAMPLING:
             form.addWidget(numbers[key])
+        form.addWidget(self._about_vendor)
         form.addWidget(choice("Think first", self.think))
         form.addWidget(numbers["max_tokens"])
         form.addWidget(self.groups["Engine"])
@@ -169,6 +172,11 @@ class SettingsSheet(Sheet):
         """What is loaded: it says what of the numbers is really used."""
         self._model = model
         self._tell()
+
+    def tell_vendor(self, text: str) -> None:
+        """What the model's makers recommend and is not done; empty where nothing is."""
+        self._about_vendor.setText(text)
+        self._about_vendor.setVisible(bool(text))
 
     def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
         gpus = [d for d in devices if d.kind == "gpu"]

@@ -34,6 +34,7 @@ from app import catalog, paths
 from app.conversation import Conversation, Removed
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
+from app.files import check_writable
 from app.history import Codec, History
 from app.library import ModelStatus
 from app.settings import RANGES, Settings
@@ -121,7 +122,7 @@ class MainWindow(QMainWindow):
         self.model_list = ModelList(models, self)
         self.getting = Getting(jobs, self)
         self._models, self._keep_token = models, keep_token
-        VendorDefaults(self.flow, self)
+        self.vendor = VendorDefaults(self.flow, self)
         self.archive = Archive(history, self)
         self.controller = Controller(
             self.bridge, self.loader, self.meters, self.flow, self.archive, self
@@ -260,6 +261,10 @@ class MainWindow(QMainWindow):
         sheet.chosen.connect(lambda model: flow.change(model=model))
         sheet.folder_chosen.connect(self._move_models)
         sheet.token_given.connect(self._give_token)
+        sheet.chunks_wanted.connect(lambda allowed: flow.change(xet=allowed))
+        flow.follow("xet", sheet.allow_chunks)
+        self.vendor.told.connect(self.sheet.tell_vendor)
+        self.vendor.tell()
         sheet.outdated.connect(self.model_list.refresh)
         self.model_list.changed.connect(sheet.show_models)
         self.model_list.changed.connect(lambda _: self._offer_model())
@@ -626,8 +631,17 @@ class MainWindow(QMainWindow):
             self._tell(error).add_button("Show the models").clicked.connect(self.show_models)
 
     def _move_models(self, folder: str) -> None:
-        self.flow.change(models_folder=folder)
-        self._models.root = Path(folder)
+        place = Path(folder)
+        try:
+            check_writable(place)
+        except SlipstreamError as error:
+            self.models_sheet.say(error.message, error.remedy, "error")
+            return
+        # A place within the data, and the usual one above all, goes where that goes.
+        if place.is_relative_to(paths.data()):
+            folder = str(place.relative_to(paths.data()))
+        self.flow.change(models_folder="" if place == paths.models() else folder)
+        self._models.root = place
         self.model_list.refresh()
 
     def _give_token(self, token: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QLineEdit
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app import catalog
@@ -83,6 +83,7 @@ def test_every_control_has_a_name(sheet: ModelsSheet) -> None:
         (Failure("disk", "room", "room"), "Try again", "folder"),
         (Failure("spoilt", "fetch", "fetch"), "Fetch the files again", ""),
         (Failure("damaged", "convert", "convert"), "Convert again", ""),
+        (Failure("foreign", "another", "other"), "Choose another one", ""),
     ],
 )
 def test_why_it_stands_still_and_what_helps(
@@ -127,11 +128,14 @@ def test_the_passport(sheet: ModelsSheet) -> None:
     row = sheet.rows["own"]
     actions = {action.text(): action for action in row.menu().actions()}
     actions["Show the passport"].trigger()
-    text = row.passport.text()
-    for part in ("a/b", "cccccccccccc", "not told", "dddddddddddddddd", "blk.0.ssm_out 1.23%"):
+    assert row.passport is not None
+    text = "\n".join(label.text() for label in row.passport.findChildren(QLabel))
+    for part in ("a/b", "cccccccccccc", "not told", "dddddddddddddddd", "1.2% blk.0.ssm_out"):
         assert part in text
     sheet.show_models([OWN, *sheet._listed[:0]])
-    assert not sheet.rows["own"].passport.isHidden()  # a new list does not fold it
+    assert sheet.rows["own"].passport is not None  # a new list does not fold it
+    sheet.rows["own"].toggle_passport()
+    assert sheet.rows["own"].passport is None
 
 
 def test_verified_and_told(sheet: ModelsSheet, models: FakeModels, qtbot: QtBot) -> None:
@@ -185,4 +189,40 @@ def test_a_checkpoint_that_is_opened_is_to_be_converted(sheet: ModelsSheet, tmp_
 def test_a_folder_that_is_not_there_is_said(sheet: ModelsSheet, models: FakeModels) -> None:
     models.problem = "The folder is not there."
     sheet.show_models(models.models())
-    assert sheet.place.text() == "The folder is not there."
+    sheet.show_models(models.models())
+    assert said(sheet) == ["The folder is not there."]  # once
+    assert sheet.rows["demo"].main.isEnabled()  # the rest stays usable
+    models.problem = ""
+    sheet.show_models(models.models())
+    assert not said(sheet)
+
+
+def test_one_that_never_will_do_leads_to_another(sheet: ModelsSheet, qtbot: QtBot) -> None:
+    sheet.show_models([standing(Failure("foreign", "another", "other"))])
+    card = sheet.cards["going"]
+    with qtbot.assertNotEmitted(card.wanted), qtbot.waitSignal(card.other_wanted):
+        card.help.click()
+
+
+def test_both_recipes_are_offered_with_size_and_figure(
+    sheet: ModelsSheet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got: list[tuple[object, ...]] = []
+    monkeypatch.setattr(sheet._getting, "get", lambda model, *options: got.append(options))
+    assert (sheet.type.choice(), sheet.recipe.choice()) == ("q4_k_m", "slipstream")
+    for part in ("2.8 GB (llama.cpp: 2.7 GB)", "7.3 (llama.cpp: 9.9)"):
+        assert part in sheet.figures.text()
+    sheet.recipe.button("llama").click()
+    assert "9.9 (Slipstream: 7.3)" in sheet.figures.text()
+    sheet.rows["qwen3.5-4b"].main.click()
+    sheet.type.button("q6_k").click()
+    assert sheet.recipe.choice() == "llama"  # ours takes more than 5 % more there
+    sheet.type.button("q8_0").click()
+    assert not sheet.recipe.isVisibleTo(sheet)
+    sheet.rows["qwen3.5-4b"].main.click()
+    assert got == [("q4_k_m", "llama", False), ("q8_0", "", False)]
+
+
+def test_the_model_to_get_stands_out(sheet: ModelsSheet) -> None:
+    assert sheet.rows["qwen3.5-4b"].main.property("kind") == "primary"
+    assert sheet.rows["demo"].main.property("kind") == "outline"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from pytestqt.qtbot import QtBot
 
+from app import catalog
 from app.settings import Settings
 from app.ui.settings.flow import SettingsFlow
-from app.ui.window.vendor import VendorDefaults, of_vendor
+from app.ui.window.vendor import VendorDefaults, not_applied, of_vendor
+from tests.ui.conftest import OpenWindow
 
 
 def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> None:
@@ -25,3 +29,31 @@ def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> Non
     assert flow.current.verify == "greedy"
     flow.close()
     defaults.deleteLater()
+
+
+def test_what_is_not_applied_is_said_where_the_numbers_are(open_window: OpenWindow) -> None:
+    """The catalogue has a presence penalty, and the engine has none."""
+    window = open_window()
+    label = window.sheet._about_vendor
+    assert label.isHidden()
+    window.flow.change(model="qwen3.5-4b")
+    assert not label.isHidden()
+    for part in ("presence penalty of 1.5", "without thinking", "not applied"):
+        assert part in label.text()
+    window.flow.change(think=True)
+    assert "1.5 with thinking" in label.text()
+    window.flow.change(model="demo")
+    assert label.isHidden()
+
+
+def test_nothing_that_a_vendor_recommends_is_dropped_in_silence() -> None:
+    """Each value is either a setting, or is said not to be applied."""
+    for model in catalog.MODELS:
+        for mode, think in (("thinking", True), ("plain", False)):
+            for name, value in asdict(model.sampling[mode]).items() if model.sampling else ():
+                told = not_applied(model.id, think)
+                assert (
+                    of_vendor(model.id, think).get(name) == value
+                    or not value
+                    or (name.replace("_", " ") in told and f"{value:g}" in told)
+                ), name
