@@ -84,6 +84,17 @@ VULKAN = {
     "include/spirv/unified1/spirv.hpp": "spirv-headers",
     "share/vulkan/icd.d/lvp_icd.*json": "mesa-vulkan-drivers",
 }
+# A desktop without a screen, for tests of the window as a user has it: by programs under /usr.
+DESKTOP = {
+    "bin/Xvfb": "xvfb",
+    "bin/xdotool": "xdotool",
+    "bin/dbus-daemon": "dbus-daemon",
+    "libexec/at-spi-bus-launcher": "at-spi2-core",
+    "bin/ibus-daemon": "ibus",
+    "libexec/ibus-engine-hangul": "ibus-hangul",
+    "bin/fcitx5": "fcitx5",
+    "share/fcitx5/inputmethod/hangul.conf": "fcitx5-hangul",
+}
 
 
 class Failed(Exception):
@@ -198,8 +209,19 @@ def vulkan_packages() -> None:
     """The same for the Vulkan backend and Mesa's software renderer."""
     if not sys.platform.startswith("linux"):
         raise Unavailable("the Vulkan backend as a library of its own is built on Linux only")
+    optional_packages(VULKAN)
+
+
+def desktop_packages() -> None:
+    """The same for an X server without a screen, and what people have on a desktop."""
+    if not sys.platform.startswith("linux"):
+        raise Unavailable("they need an X server")
+    optional_packages(DESKTOP)
+
+
+def optional_packages(signs: dict[str, str]) -> None:
     try:
-        install_packages([name for sign, name in VULKAN.items() if not any(USR.glob(sign))])
+        install_packages([name for sign, name in signs.items() if not any(USR.glob(sign))])
     except Failed as exc:
         raise Unavailable(str(exc)) from exc
 
@@ -386,6 +408,10 @@ def build_for_tests() -> None:
         native("--vulkan")
     except Unavailable as exc:
         say(f"tests of the Vulkan backend cannot run: {exc}")
+    try:
+        desktop_packages()
+    except Unavailable as exc:
+        say(f"tests on a desktop cannot run: {exc}")
     say(f"programs for the tests ready in {time.monotonic() - started:.0f} s")
 
 

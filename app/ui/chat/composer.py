@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
+from PySide6.QtCore import QElapsedTimer, QEvent, QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
     QFrame,
@@ -27,6 +27,8 @@ from app.ui.look.theme import Size, Space
 
 MOST_LINES: Final = 8
 
+_SAME_KEY_MS: Final = 100
+"""After the end of a composition, an Enter that comes within this is the key that ended it."""
 
 LONG_PASTE: Final = 8_000
 """Characters from which on a pasted text is kept beside the field, which stays quick."""
@@ -44,6 +46,7 @@ class Field(QTextEdit):
         self.send_with = "enter"
         self.composing = False
         """Whether an input method has text that is not chosen yet: then Enter chooses."""
+        self._composed = QElapsedTimer()  # since the end of the last composition
         self.setFont(theme.font(Size.BODY))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -58,7 +61,7 @@ class Field(QTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and self.composing:
+        if enter and (self.composing or self._has_just_composed()):
             return
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         control = modifiers == Qt.KeyboardModifier.ControlModifier
@@ -69,8 +72,14 @@ class Field(QTextEdit):
         super().keyPressEvent(event)
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        if self.composing and not event.preeditString():
+            self._composed.start()
         self.composing = bool(event.preeditString())
         super().inputMethodEvent(event)
+
+    def _has_just_composed(self) -> bool:
+        """Some input methods (those of Hangul) hand on the Enter that ended the composition."""
+        return self._composed.isValid() and not self._composed.hasExpired(_SAME_KEY_MS)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         return source.hasUrls() or super().canInsertFromMimeData(source)

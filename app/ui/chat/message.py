@@ -78,7 +78,7 @@ class Question(QWidget):
         super().__init__(parent)
         self.turn = turn
         self._editor: QuestionEditor | None = None
-        self._view = TextView("Your message", lambda: turn.text)
+        self._view = TextView("Your question", lambda: turn.text)
         self._view.link_chosen.connect(self.link_chosen)
         self._writer = DocumentWriter(self._view.document())
         self._text = Sliced(self, self._writer.more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -75,6 +75,29 @@ class Elided(QLabel):
         self.setText(self.fontMetrics().elidedText(self._whole, right, self.width()))
 
 
+class _Segment(QToolButton):
+    """Tells that it was chosen: by a click or a key, or by an assistive program, which toggles
+    it and clicks nothing."""
+
+    chosen = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._clicking = False
+        self.setCheckable(True)
+        self.clicked.connect(self.chosen)
+        self.toggled.connect(self._toggled)
+
+    def nextCheckState(self) -> None:
+        self._clicking = True
+        super().nextCheckState()
+        self._clicking = False
+
+    def _toggled(self, on: bool) -> None:
+        if on and not self._clicking:
+            self.chosen.emit()
+
+
 class Segments(QFrame):
     """One choice of a few, side by side. Keys are what the program calls them."""
 
@@ -86,16 +109,15 @@ class Segments(QFrame):
         self.setAccessibleName(name)
         self._name = name
         self._group = QButtonGroup(self)
-        self._buttons: dict[str, QToolButton] = {}
+        self._buttons: dict[str, _Segment] = {}
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         for key, label in choices.items():
-            button = QToolButton()
-            button.setCheckable(True)
+            button = _Segment()
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setCursor(Qt.CursorShape.PointingHandCursor)
-            button.clicked.connect(lambda _=False, k=key: self.chosen.emit(k))
+            button.chosen.connect(lambda k=key: self.chosen.emit(k))
             self._group.addButton(button)
             self._buttons[key] = button
             self.set_label(key, label)
@@ -110,7 +132,8 @@ class Segments(QFrame):
     def choose(self, key: str) -> None:
         """Show `key` as chosen, or nothing where it is empty, without telling it."""
         if key:
-            self._buttons[key].setChecked(True)
+            with QSignalBlocker(self._buttons[key]):
+                self._buttons[key].setChecked(True)
         elif (checked := self._group.checkedButton()) is not None:
             self._group.setExclusive(False)  # of an exclusive group, one stays chosen
             checked.setChecked(False)

@@ -79,7 +79,7 @@ def test_what_was_said_before_it_was_shown_is_there(view: ChatView, wait_until: 
     wait_until(lambda: view.answers[0].rendered)
     texts = {t.accessibleName(): t.toPlainText() for t in view.findChildren(TextView)}
     assert texts == {
-        "Your message": "One?",
+        "Your question": "One?",
         "Thinking of the answer": "hm",
         "Answer": "one",
     }

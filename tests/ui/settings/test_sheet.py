@@ -174,3 +174,15 @@ def test_a_folder_that_will_move_says_so(
     flow.change(data=str(tmp_path / "there"))
     assert "when Slipstream starts again" in row.note.text()
     assert row.place.whole() == str(paths.data())
+
+
+def test_an_assistive_program_chooses_by_toggling(
+    sheet: SettingsSheet, flow: SettingsFlow
+) -> None:
+    """It clicks nothing: see Qt's accessible actions of what can be checked."""
+    told: list[str] = []
+    sheet.theme.chosen.connect(told.append)
+    sheet.theme.button("dark").toggle()
+    assert flow.current.theme == "dark"
+    sheet.theme.button("light").click()
+    assert told == ["dark", "light"]
