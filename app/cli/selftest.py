@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from app.cli import loading
@@ -15,6 +16,7 @@ from app.conversation import ChatMessage, Role
 from app.engine import Answer, AskParams, Decoded, RoundTotals
 from app.errors import SlipstreamError
 from app.loading import LoadChoice
+from app.proof import Proof, Run, Subject, difference
 
 HELP: Final = "check that everything works on this machine"
 
@@ -39,14 +41,27 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="fewer and shorter answers, for a large model"
     )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="check what *Prove it* saved instead: ask the same again, and compare",
+    )
 
 
 def prepare(args: Namespace) -> Job:
     choice = loading.choice_of(args)
+    record = Proof.read(args.record) if args.record else None
+    if record is not None and choice.model == LoadChoice().model:  # no other was asked for
+        choice = replace(choice, model=record.subject.model)
 
     def run(context: Context) -> Result:
         with ExitStack() as stack:
-            checks = list(_Selftest(context, choice, stack, args.quick).checks())
+            if record is None:
+                test: _Steps = _Selftest(context, choice, stack, args.quick)
+            else:
+                test = _RecordTest(context, choice, stack, record)
+            checks = list(test.checks())
         ok = all(check.ok for check in checks)
         lines = [f"{'ok    ' if c.ok else 'FAILED'}  {c.name}: {c.detail}" for c in checks]
         value: dict[str, object] = {"ok": ok, "checks": [asdict(check) for check in checks]}
@@ -68,38 +83,28 @@ class _Trial:
     pieces: tuple[Decoded, ...]
 
 
-class _Selftest:
+_Step = Callable[[], str]
+
+
+class _Steps:
     """Checks in order. A step gives its detail or raises; some are needed by the rest."""
 
-    def __init__(
-        self, context: Context, choice: LoadChoice, stack: ExitStack, quick: bool = False
-    ) -> None:
-        self._quick = quick
-        self._prompts = PROMPTS[:2] if quick else PROMPTS
-        self._params = replace(_PARAMS, max_tokens=24) if quick else _PARAMS
+    def __init__(self, context: Context, choice: LoadChoice, stack: ExitStack) -> None:
         self._context = context
         self._choice = choice
         self._stack = stack
+        self._measure = False
         self._client: BlockingClient
         self._opened: loading.OpenModel
-        self._plain: list[_Trial] = []
-        self._drafted: list[_Trial] = []
 
     def checks(self) -> Iterator[Check]:
-        needed = {
+        needed: dict[str, _Step] = {
             "native library": self._open_library,
             "model": self._load_model,
-            "answers": self._answer,
+            **self._needed(),
         }
-        others = {
-            "lossless": self._compare,
-            "acceptance": self._acceptance,
-            "stream": self._join,
-        }
-        if not self._quick:  # it loads the model once more
-            others["second turn"] = self._second_turn
         failed = ""
-        for name, step in (needed | others).items():
+        for name, step in (needed | self._others()).items():
             if failed:
                 yield Check(name, False, f"Not run, because `{failed}` failed.")
                 continue
@@ -108,6 +113,12 @@ class _Selftest:
             except (_Wrong, SlipstreamError) as error:
                 failed = name if name in needed else ""
                 yield Check(name, False, str(error))
+
+    def _needed(self) -> dict[str, _Step]:
+        raise NotImplementedError
+
+    def _others(self) -> dict[str, _Step]:
+        raise NotImplementedError
 
     def _open_library(self) -> str:
         engine = self._stack.enter_context(closing(self._context.open_engine()))
@@ -118,9 +129,35 @@ class _Selftest:
     def _load_model(self) -> str:
         pair = loading.open_pair(self._context, self._choice)
         self._opened = loading.load(
-            self._context, self._client, pair, self._choice, measure=not self._quick
+            self._context, self._client, pair, self._choice, measure=self._measure
         )
         return f"{pair.title} on {self._opened.place} in {self._opened.seconds:.1f} s"
+
+
+class _Selftest(_Steps):
+    def __init__(
+        self, context: Context, choice: LoadChoice, stack: ExitStack, quick: bool = False
+    ) -> None:
+        super().__init__(context, choice, stack)
+        self._quick = quick
+        self._measure = not quick
+        self._prompts = PROMPTS[:2] if quick else PROMPTS
+        self._params = replace(_PARAMS, max_tokens=24) if quick else _PARAMS
+        self._plain: list[_Trial] = []
+        self._drafted: list[_Trial] = []
+
+    def _needed(self) -> dict[str, _Step]:
+        return {"answers": self._answer}
+
+    def _others(self) -> dict[str, _Step]:
+        others: dict[str, _Step] = {
+            "lossless": self._compare,
+            "acceptance": self._acceptance,
+            "stream": self._join,
+        }
+        if not self._quick:  # it loads the model once more
+            others["second turn"] = self._second_turn
+        return others
 
     def _answer(self) -> str:
         draft = self._opened.model.has_draft
@@ -140,7 +177,7 @@ class _Selftest:
         differing = []
         for plain, drafted in zip(self._plain, self._drafted, strict=bool(self._drafted)):
             ids = plain.answer.token_ids
-            at = _difference(ids, drafted.answer.token_ids)
+            at = difference(ids, drafted.answer.token_ids)
             if at is None:
                 continue
             if at >= min(len(ids), len(drafted.answer.token_ids)):
@@ -188,7 +225,7 @@ class _Selftest:
         warm = self._client.ask(chat, params)
         loading.load(self._context, self._client, self._opened.pair, self._choice)
         cold = self._client.ask(chat, params)
-        at = _difference(warm.token_ids, cold.token_ids)
+        at = difference(warm.token_ids, cold.token_ids)
         if at is not None:
             raise _Wrong(f"It differs from a cold run from token {at} on.")
         return f"equals a cold run, {warm.reused} of {warm.prompt_tokens} prompt tokens reused"
@@ -200,9 +237,66 @@ class _Selftest:
         return _Trial(prompt, answer, tuple(pieces))
 
 
-def _difference(one: Sequence[int], other: Sequence[int]) -> int | None:
-    """The first position at which they are not the same."""
-    for at, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return at
-    return None if len(one) == len(other) else min(len(one), len(other))
+class _RecordTest(_Steps):
+    """What a record says is so here too: the same model gives the same two answers."""
+
+    def __init__(
+        self, context: Context, choice: LoadChoice, stack: ExitStack, record: Proof
+    ) -> None:
+        super().__init__(context, choice, stack)
+        self._record = record
+        self._runs: dict[bool, Run] = {}  # by whether it was drafted
+
+    def _needed(self) -> dict[str, _Step]:
+        return {"same model": self._same_model, "answers": self._answer}
+
+    def _others(self) -> dict[str, _Step]:
+        return {
+            "record": self._consistent,
+            "plain answer": lambda: self._as_recorded(self._record.plain, draft=False),
+            "drafted answer": lambda: self._as_recorded(self._record.drafted, draft=True),
+        }
+
+    def _same_model(self) -> str:
+        here = Subject.of(self._choice.model, self._opened.model)
+        there = self._record.subject
+        if not here.is_model_of(there):
+            raise _Wrong(
+                f"The record is of {there.name} ({there.quantisation}, {there.target_bytes:,} and "
+                f"{there.draft_bytes:,} bytes), this is {here.name} ({here.quantisation}, "
+                f"{here.target_bytes:,} and {here.draft_bytes:,} bytes)."
+            )
+        where = "the same" if here.is_place_of(there) else f"made on {there.device}"
+        return f"{here.name} ({here.quantisation}); device: {where}"
+
+    def _answer(self) -> str:
+        for draft in (False, True):
+            self._context.console.progress("Answering", draft / 2)
+            params = replace(self._record.params, draft=draft)
+            self._runs[draft] = Run.of(self._client.ask(self._record.chat, params))
+        return f"2 answers, {sum(len(run.token_ids) for run in self._runs.values())} tokens"
+
+    def _consistent(self) -> str:
+        proof = self._record
+        if not proof.same:
+            raise _Wrong("The record compares nothing.")
+        if not proof.holds:
+            raise _Wrong(f"The record itself tells of a difference at token {proof.at}.")
+        told = "identical" if proof.at is None else f"explained difference at token {proof.at}"
+        return f"{told}, {proof.same} tokens the same"
+
+    def _as_recorded(self, recorded: Run, *, draft: bool) -> str:
+        """Token for token; on another device a control run may explain what differs."""
+        run, proof = self._runs[draft], self._record
+        here = replace(proof, plain=recorded, drafted=run)
+        if here.at is None:
+            return f"the same, {here.same} tokens"
+        other_device = not Subject.of("", self._opened.model).is_place_of(proof.subject)
+        if other_device and here.at < min(len(run.token_ids), len(recorded.token_ids)):
+            found = self._client.compare(proof.chat, proof.params, run.token_ids, here.at)
+            if found.explains:
+                return (
+                    f"the same up to token {here.at}, where rounding on this device decides: the "
+                    f"two best logits are {found.gap:.2g} apart"
+                )
+        raise _Wrong(f"It differs from the recorded one from token {here.at} on.")

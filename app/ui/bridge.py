@@ -22,6 +22,8 @@ from app.engine import (
     AskParams,
     Cancelled,
     Command,
+    Compare,
+    Compared,
     Count,
     Counted,
     Decoded,
@@ -127,6 +129,12 @@ class EngineBridge(QObject):
         """`finished` brings the tokens of the prompt for `chat`."""
         return self._submit(Count(chat, think), Request)
 
+    def compare(
+        self, chat: tuple[ChatMessage, ...], params: AskParams, plain: tuple[int, ...], at: int
+    ) -> Request:
+        """`finished` brings the `Control` of where a drafted answer left the plain one."""
+        return self._submit(Compare(chat, params, plain, at), Request)
+
     def devices(self) -> Request:
         """`finished` brings a tuple of `DeviceInfo`."""
         return self._submit(ListDevices(), Request)
@@ -205,6 +213,8 @@ class EngineBridge(QObject):
                 request.finished.emit(event.devices)
             case _, Counted():
                 request.finished.emit(event.tokens)
+            case _, Compared():
+                request.finished.emit(event.control)
             case _, Failed():
                 request.failed.emit(event.error)
             case _, Cancelled():

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.engine import Ask, Command, Decoded, Event, FakeEngine, Finished
+from app.cli.client import BlockingClient
+from app.conversation import ChatMessage, Role
+from app.engine import (
+    Ask,
+    AskParams,
+    Command,
+    Control,
+    Decoded,
+    Event,
+    FakeEngine,
+    Finished,
+    LoadParams,
+)
 from app.errors import EngineError, ModelFileError, NativeLibraryError
+from app.proof import Proof, Subject
+from app.proof import Run as ProofRun
 from tests.cli.support import Run, Slipstream
 
 NAMES = ["native library", "model", "answers", "lossless", "acceptance", "stream", "second turn"]
@@ -114,3 +129,83 @@ def test_no_native_library(slipstream: Slipstream, engine: Bent) -> None:
     engine.script.devices_error = NativeLibraryError("ABI 2, not 1.", remedy="Install anew.")
     assert list(failures(slipstream("selftest", "--json"))) == NAMES
     assert engine.closed
+
+
+# --- the record of a proof ----------------------------------------------------------------
+
+RECORD_NAMES = [
+    "native library",
+    "model",
+    "same model",
+    "answers",
+    "record",
+    "plain answer",
+    "drafted answer",
+]
+
+
+@pytest.fixture
+def record(slipstream: Slipstream, engine: Bent, tmp_path: Path) -> Proof:
+    """What the scripted engine gives, as *Prove it* records it; `proof.json` holds it."""
+    params = AskParams(max_tokens=64)
+    client = BlockingClient(engine.client())
+    loaded = client.load(LoadParams(Path("target-f32.gguf"), Path("draft.gguf")), lambda _: None)
+    chat = (ChatMessage(Role.USER, "Go"),)
+    plain, drafted = (client.ask(chat, replace(params, draft=draft)) for draft in (False, True))
+    subject = Subject.of("demo", loaded.model)
+    proof = Proof(subject, chat, params, ProofRun.of(plain), ProofRun.of(drafted))
+    proof.write(tmp_path / "proof.json")
+    return proof
+
+
+def checked(slipstream: Slipstream, tmp_path: Path) -> dict[str, str]:
+    run = slipstream("selftest", "--json", "--record", str(tmp_path / "proof.json"))
+    assert [check["name"] for check in run.json["checks"]] == RECORD_NAMES
+    assert run.json["ok"] is (run.status == 0)
+    return {check["name"]: check["detail"] for check in run.json["checks"] if not check["ok"]}
+
+
+def test_a_record_that_is_so(slipstream: Slipstream, record: Proof, tmp_path: Path) -> None:
+    assert checked(slipstream, tmp_path) == {}
+
+
+def test_a_record_of_another_answer(slipstream: Slipstream, record: Proof, tmp_path: Path) -> None:
+    ids = (*record.plain.token_ids[:4], 77, *record.plain.token_ids[5:])
+    forged = replace(record.plain, token_ids=ids)
+    replace(record, plain=forged, drafted=forged).write(tmp_path / "proof.json")
+    told = checked(slipstream, tmp_path)
+    assert list(told) == ["plain answer", "drafted answer"]
+    assert "from token 4 on" in told["plain answer"]
+
+
+def test_a_record_from_another_device_may_round_otherwise(
+    slipstream: Slipstream, engine: Bent, record: Proof, tmp_path: Path
+) -> None:
+    ids = (*record.plain.token_ids[:4], 77, *record.plain.token_ids[5:])
+    there = replace(record.plain, token_ids=ids)
+    subject = replace(record.subject, device="Another")
+    replace(record, subject=subject, plain=there, drafted=there).write(tmp_path / "proof.json")
+    engine.script.control = Control(gap=0.01, spread=0.02, flips=False)
+    assert checked(slipstream, tmp_path) == {}
+    engine.script.control = Control(gap=0.5, spread=0.02, flips=False)
+    assert list(checked(slipstream, tmp_path)) == ["plain answer", "drafted answer"]
+
+
+def test_a_record_that_tells_of_a_fault(
+    slipstream: Slipstream, record: Proof, tmp_path: Path
+) -> None:
+    drafted = replace(record.drafted, token_ids=(*record.drafted.token_ids[:3], 77))
+    replace(record, drafted=drafted).write(tmp_path / "proof.json")
+    assert list(checked(slipstream, tmp_path)) == ["record", "drafted answer"]
+
+
+def test_a_record_of_another_model(slipstream: Slipstream, record: Proof, tmp_path: Path) -> None:
+    other = replace(record.subject, target_bytes=1)
+    replace(record, subject=other).write(tmp_path / "proof.json")
+    assert next(iter(checked(slipstream, tmp_path))) == "same model"
+
+
+def test_what_is_no_record(slipstream: Slipstream, tmp_path: Path) -> None:
+    (tmp_path / "proof.json").write_text("{}")
+    run = slipstream("selftest", "--json", "--record", str(tmp_path / "proof.json"))
+    assert run.status != 0

@@ -44,7 +44,7 @@ class Page(Protocol):
     def item(self, number: int | None, mark: str, *, loose: bool) -> None:
         """An item of a list begins; `mark` is its bullet, or what follows its number.
 
-        `loose`: an empty line parts it from the item before.
+        `loose`: an empty line parts it from what is before.
         """
 
     def leave(self) -> None:
@@ -350,7 +350,7 @@ class Blocks:
         inside = 1 if line.blank or inside > _TAB else inside
         line.take(inside)
         self._open.append(Item(outside + len(item[0]) + inside))
-        self._page.item(items.next, mark, loose=again and self._blank)
+        self._page.item(items.next, mark, loose=self._blank)
         items.next = None if items.next is None else items.next + 1
 
     def _add_text(self, text: str, depth: int, paragraph: Paragraph | None) -> None:

@@ -80,7 +80,7 @@ class Typesetter(QObject):
         self._known: OrderedDict[str, Formula | None] = OrderedDict()  # None: cannot be set
         self._pictures: OrderedDict[tuple[object, ...], QImage] = OrderedDict()
         self._waiting: dict[str, None] = {}
-        self._busy = False
+        self.busy = False
 
     def known(self, source: str) -> Formula | None:
         """The formula, if it is set."""
@@ -92,7 +92,7 @@ class Typesetter(QObject):
             self._known.move_to_end(source)
             return False
         self._waiting[source] = None
-        if not self._busy:
+        if not self.busy:
             self._go_on()
         return True
 
@@ -108,8 +108,8 @@ class Typesetter(QObject):
         return self._pictures[key]
 
     def _go_on(self) -> None:
-        self._busy = bool(self._waiting)
-        if self._busy:
+        self.busy = bool(self._waiting)
+        if self.busy:
             batch = list(self._waiting)
 
             def work(_: Callable[[float], None], token: CancelToken) -> dict[str, Formula | None]:

@@ -107,18 +107,48 @@ class MeterPanel(QScrollArea):
         self.details.setChecked(True)
         self.details.toggled.connect(self._fold)
 
+        self.prove = IconButton(
+            "check",
+            "Answer the newest question without drafting and with it, and compare",
+            kind="outline",
+            text="Prove it",
+            size=14,
+        )
+        self.replay = IconButton(
+            "forward",
+            "Show the newest answer once more at both measured speeds",
+            kind="outline",
+            text="Replay",
+            size=14,
+        )
+        self._buttons = QWidget()
+        buttons = QHBoxLayout(self._buttons)
+        buttons.setContentsMargins(0, Space.S, 0, 0)
+        buttons.setSpacing(Space.S)
+        buttons.addWidget(self.prove)
+        buttons.addWidget(self.replay)
+        buttons.addStretch(1)
+
         page = QWidget()
         page.setProperty("kind", "panel")
         self.setProperty("kind", "panel")
         column = QVBoxLayout(page)
         column.setContentsMargins(Space.L + 4, Space.L, Space.L + 4, Space.L)
         column.setSpacing(Space.M)
-        for part in (self._first, self._figures, self._blocks, self.details, self._more):
+        parts = (self._first, self._buttons, self._figures, self._blocks, self.details, self._more)
+        for part in parts:
             column.addWidget(part)
         column.setAlignment(self.details, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         self.setWidget(page)
+        self.offer(prove=False, replay=False)
         self.refresh()
+
+    def offer(self, *, prove: bool, replay: bool) -> None:
+        """Which of the two can be done for the chat on view; neither is shown where none can."""
+        self.prove.setEnabled(prove)
+        self.replay.setEnabled(replay)
+        self._buttons.setVisible(prove or replay)
 
     def refresh(self) -> None:
         meters, counters, totals = self._meters, self._meters.counters, self._meters.counters.totals

@@ -29,6 +29,8 @@ class Actions:
         self.again = self._add("Answer again", "Ctrl+R")
         self.find = self._add("Find in this chat", _STANDARD.Find)
         self.search = self._add("Search all chats", "Ctrl+Shift+F")
+        self.prove = self._add("Prove it: with and without drafting", "Ctrl+Shift+E")
+        self.replay = self._add("Replay the last answer", "Ctrl+Shift+Y")
         self.copy_answer = self._add("Copy the last answer", "Ctrl+Shift+C")
         self.menu.addSeparator()
         self.rename = self._add("Rename this chat", "F2")

@@ -91,14 +91,14 @@ class Controller(QObject):
 
     def ask(self, text: str) -> bool:
         """Ask in the shown chat, after what is asked already; False if it cannot be."""
-        if (params := self._ask_params()) is None:
+        if (params := self.ask_params()) is None:
             return False
         self._answer(self.current, self.current.ask(text), params)
         return True
 
     def edit(self, question: Turn, text: str) -> bool:
         """Put a question anew, beside the old one; False if that cannot be."""
-        if (params := self._ask_params()) is None:
+        if (params := self.ask_params()) is None:
             return False
         self._make_room(question)
         self._answer(self.current, self.current.ask(text, instead_of=question), params)
@@ -108,7 +108,7 @@ class Controller(QObject):
         """Make an answer of the shown chat, or its last one, anew; False if that cannot be."""
         chat = self.current
         asked = chat.turns.get(answer.parent or "") if answer else chat.last_question
-        if asked is None or (params := self._ask_params()) is None:
+        if asked is None or (params := self.ask_params()) is None:
             return False
         for live in self.answers.of(chat.id):
             if live.turn.parent == asked.id:
@@ -119,7 +119,7 @@ class Controller(QObject):
     def go_on(self, answer: Turn) -> bool:
         """Go on with an answer that broke off; False if that cannot be."""
         chat = self.current
-        if not answer.continues or self._is_live(answer) or (p := self._ask_params()) is None:
+        if not answer.continues or self._is_live(answer) or (p := self.ask_params()) is None:
             return False
         self._begin(LiveTurn(chat, answer, p, self))
         return True
@@ -204,8 +204,8 @@ class Controller(QObject):
     def _is_live(self, turn: Turn) -> bool:
         return any(live.turn is turn for live in self.answers.all)
 
-    def _ask_params(self) -> AskParams | None:
-        """How the next answer is made; None where none can be now."""
+    def ask_params(self) -> AskParams | None:
+        """How the next answer of the shown chat is made; None where none can be now."""
         if self._loader.obstacle or self._loader.model is None:
             return None
         s = ChatOptions.of_json(self.current.options).over(self._flow.current)

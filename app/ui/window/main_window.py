@@ -57,6 +57,7 @@ from app.ui.models.listing import ModelList, offer
 from app.ui.models.loading import Loader
 from app.ui.models.sheet import ModelsSheet
 from app.ui.models.source import JobSource, Models
+from app.ui.proof.page import ProofPage
 from app.ui.settings.chat_sheet import ChatSheet
 from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.sheet import SettingsSheet
@@ -69,6 +70,7 @@ from app.ui.window.header import Header
 from app.ui.window.help import HelpSheet, Topic
 from app.ui.window.porting import Porting
 from app.ui.window.presetting import Presetting
+from app.ui.window.proving import Proving
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
@@ -139,6 +141,10 @@ class MainWindow(QMainWindow):
         self.writing = Writing(self.controller, self.composer, self.context, self)
         self.writing.sent.connect(lambda: self.notices.drop("refused"))
         self.panel = MeterPanel(self.meters)
+        self.proof_page = ProofPage(self.bridge)
+        self.proving = Proving(
+            self.controller, self.loader, self.flow, self.proof_page, self.chats, self
+        )
         self.actions_ = Actions(self)
         self._lay_out()
         self.sheet = SettingsSheet(self.flow, self.page)
@@ -183,6 +189,7 @@ class MainWindow(QMainWindow):
         finding.addWidget(self.finder, 1)
         middle.addLayout(finding)
         middle.addWidget(self.chats, 1)
+        middle.addWidget(self.proof_page, 1)
         middle.addWidget(below)
 
         body = QHBoxLayout()
@@ -235,6 +242,17 @@ class MainWindow(QMainWindow):
         for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):
             sheet.closed.connect(self._close_sheet)
         self.sheet.folder_wanted.connect(self._choose_folder)
+        self.panel.prove.clicked.connect(self.actions_.prove.trigger)
+        self.panel.replay.clicked.connect(self.actions_.replay.trigger)
+        self.proof_page.failed.connect(self._tell)
+        self.proof_page.written.connect(
+            lambda path: self.notices.add(
+                f"The record is in {path}.",
+                f"Anybody checks it with `slipstream selftest --record {path.name}`.",
+                topic="record",
+            )
+        )
+        loader.changed.connect(self._enable_actions)
         self.sides.changed.connect(self._show_sides)
         self._wire_models()
 
@@ -307,6 +325,8 @@ class MainWindow(QMainWindow):
         actions.connect(actions.attach, self._choose_files)
         actions.connect(actions.stop, self.controller.stop)
         actions.connect(actions.again, self.controller.again)
+        actions.connect(actions.prove, self.proving.prove)
+        actions.connect(actions.replay, self.proving.replay)
         actions.connect(actions.copy_answer, self._copy_last)
         actions.connect(actions.sidebar, lambda: self._toggle_side(Side.CHATS, "show_sidebar"))
         actions.connect(actions.meters, lambda: self._toggle_side(Side.METERS, "show_meters"))
@@ -482,6 +502,9 @@ class MainWindow(QMainWindow):
         chat, actions = self.controller.current, self.actions_
         answered = chat.last_answer is not None
         actions.stop.setEnabled(self.controller.busy)
+        actions.prove.setEnabled(self.proving.question is not None)
+        actions.replay.setEnabled(self.proving.answer is not None)
+        self.panel.offer(prove=actions.prove.isEnabled(), replay=actions.replay.isEnabled())
         for action in (actions.again, actions.copy_answer):
             action.setEnabled(answered)
         of_chat = (actions.rename, actions.pin, actions.delete_chat, actions.find)
@@ -720,6 +743,8 @@ class MainWindow(QMainWindow):
             return
         if event.key() == Qt.Key.Key_Escape and self.sides.close_floating():
             self.composer.field.setFocus()
+        elif event.key() == Qt.Key.Key_Escape and self.proof_page.isVisible():
+            self.proving.leave()
         elif event.key() in _PAGING:
             QApplication.sendEvent(self.chats.view.verticalScrollBar(), event)
         elif is_text(event) and not self.composer.field.hasFocus():
@@ -733,6 +758,7 @@ class MainWindow(QMainWindow):
             geometry.save(self, self._remembered)
         self.hide()  # what follows may take a moment
         self.writing.keep()
+        self.proving.leave()
         self.controller.close()
         self.getting.close(2.0)
         self.loader.close(2.0)

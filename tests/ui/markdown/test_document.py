@@ -89,7 +89,7 @@ def test_all_copied_is_what_was_written(qtbot: QtBot, look: Theme) -> None:
 
 def test_lists_are_copied_with_their_markers(look: Theme) -> None:
     document, _ = render(list("3. c\n4. d\n   - x\n5. e\n\n- y\n"))
-    assert copied(document).split("\n") == ["3. c", "4. d", "   - x", "5. e", "- y"]
+    assert copied(document).split("\n") == ["3. c", "4. d", "   - x", "5. e", "", "- y"]
 
 
 def test_code_is_copied_as_written(qtbot: QtBot, look: Theme) -> None:

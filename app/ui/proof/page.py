@@ -1,0 +1,257 @@
+"""Two answers beside each other in the place of the chat, and what comes of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFileDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.conversation import ChatMessage
+from app.engine import AskParams, Figures, RoundRecord
+from app.errors import SlipstreamError
+from app.proof import Proof, Subject
+from app.ui.bridge import EngineBridge
+from app.ui.look import theme, words
+from app.ui.look.controls import Elided
+from app.ui.look.icons import IconButton
+from app.ui.look.labels import note
+from app.ui.look.theme import Size, Space
+from app.ui.proof.lane import Lane
+from app.ui.proof.prover import DRAFTED, PLAIN, Prover
+from app.ui.proof.replay import Replay
+
+_SIDE_BY_SIDE: Final = 520
+"""Width in px from which on the two stand beside each other."""
+
+
+class ProofPage(QWidget):
+    """It shows one proof or one replay at a time."""
+
+    closed = Signal()
+    written = Signal(object)  # Path of a record
+    failed = Signal(object)  # SlipstreamError: a record that cannot be written
+
+    def __init__(self, bridge: EngineBridge, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._bridge = bridge
+        self._prover: Prover | None = None
+        self._replay: Replay | None = None
+        self._proof: Proof | None = None
+        self._totals = [(0, 0.0), (0, 0.0)]  # tokens and ms of each run
+        self._title = QLabel()
+        self._title.setFont(theme.font(Size.HEADINGS[1], QFont.Weight.DemiBold))
+        self._question = Elided()
+        self._question.setProperty("kind", "muted")
+        self._question.setFont(theme.font(Size.CONTROL))
+        close = IconButton("close", "Back to the chat (Esc)")
+        close.clicked.connect(self.closed)
+        head = QHBoxLayout()
+        head.addWidget(self._title)
+        head.addStretch(1)
+        head.addWidget(close)
+        self.lanes = (Lane("Without drafting"), Lane("With drafting"))
+        self._lanes = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._lanes.setSpacing(Space.M)
+        for lane in self.lanes:
+            self._lanes.addWidget(lane, 1)
+        self.verdict = QLabel()
+        self.verdict.setFont(theme.font(Size.HEADINGS[2], QFont.Weight.DemiBold))
+        self.verdict.setWordWrap(True)
+        self.about = note("")
+        self.stop_button = self._button("stop", "Stop")
+        self.again_button = self._button("again", "Once more")
+        self.save_button = self._button("forward", "Save the record …")
+        self.stop_button.clicked.connect(self.stop)
+        self.again_button.clicked.connect(self._again)
+        self.save_button.clicked.connect(self._choose_file)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(Space.S)
+        for button in (self.stop_button, self.again_button, self.save_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(Space.XL, Space.L, Space.XL, Space.S)
+        column.setSpacing(Space.S)
+        column.addLayout(head)
+        column.addWidget(self._question)
+        column.addLayout(self._lanes, 1)
+        column.addWidget(self.verdict)
+        column.addWidget(self.about)
+        column.addLayout(buttons)
+        self._start = self.stop
+        self.hide()
+
+    @property
+    def busy(self) -> bool:
+        """Whether the engine works for it."""
+        return self._prover is not None
+
+    @property
+    def proof(self) -> Proof | None:
+        """What was proved, if it is."""
+        return self._proof
+
+    # --- what it can show ---------------------------------------------------------
+
+    def prove(self, chat: tuple[ChatMessage, ...], params: AskParams, subject: Subject) -> None:
+        """Answer `chat` without drafter and with it."""
+        self._start = lambda: self.prove(chat, params, subject)
+        self._begin("With and without drafting", chat[-1].content)
+        for lane in self.lanes:
+            lane.clear("waits for its turn")
+        self._prover = prover = Prover(self._bridge, chat, params, subject, self)
+        prover.began.connect(lambda which: self.lanes[which].clear("reads the prompt …"))
+        prover.grew.connect(self._grow)
+        prover.controlling.connect(lambda: self._say("They differ: the target alone is asked …"))
+        prover.proved.connect(self._show_proof)
+        prover.failed.connect(self._show_failure)
+        prover.stopped.connect(lambda: self._end("Stopped before there was anything to compare."))
+        prover.start()
+
+    def replay(self, question: str, text: str, figures: Figures) -> None:
+        """Show a finished answer once more, at both speeds that were measured beside it."""
+        self._start = lambda: self.replay(question, text, figures)
+        self._begin("Replay at the measured speeds", question)
+        for lane in self.lanes:
+            lane.clear("")
+        self._replay = replay = Replay(text, figures, self)
+
+        def grow(which: int, new: str, tokens: int, milliseconds: float) -> None:
+            self.lanes[which].add(new)
+            self.lanes[which].show_figures(tokens, milliseconds)
+
+        def over() -> None:
+            took = [words.duration(replay.duration_ms(which)) for which in (DRAFTED, PLAIN)]
+            self._end(
+                f"{figures.speedup:.1f} × as fast with drafting" if figures.speedup else "",
+                f"{took[0]} with drafting, {took[1]} without: as measured when it was answered.",
+            )
+
+        replay.grew.connect(grow)
+        replay.over.connect(over)
+        replay.start()
+
+    def stop(self) -> None:
+        """What comes until it has stopped is still told."""
+        if self._prover is not None:
+            self._prover.stop()
+        elif self._replay is not None:
+            self._replay.stop()
+            self._end("Stopped.")
+
+    def leave(self) -> None:
+        """Stop, and tell nothing more."""
+        if self._prover is not None:
+            self._prover.blockSignals(True)
+        self.stop()
+        self._prover = self._replay = None
+
+    # --- Qt -----------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        direction, wide = QBoxLayout.Direction, event.size().width() >= _SIDE_BY_SIDE
+        self._lanes.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+
+    # --- own ----------------------------------------------------------------------
+
+    def _begin(self, title: str, question: str) -> None:
+        self.leave()
+        self._proof = None
+        self._totals = [(0, 0.0), (0, 0.0)]
+        self._title.setText(title)
+        self._question.set_text(" ".join(question.split()))
+        self._say("")
+        self.stop_button.show()
+        self.again_button.hide()
+        self.save_button.hide()
+        self.show()
+
+    def _grow(self, which: int, text: str, rounds: Sequence[RoundRecord]) -> None:
+        tokens, spent = self._totals[which]
+        tokens = max(tokens, 1) + sum(len(r.emitted) for r in rounds)  # and that of prefill
+        spent += sum(r.total_ms for r in rounds)
+        self._totals[which] = tokens, spent
+        self.lanes[which].add(text)
+        self.lanes[which].show_figures(tokens, spent)
+
+    def _show_proof(self, proof: Proof) -> None:
+        assert self._prover is not None
+        prover, at = self._prover, proof.at
+        spent = [words.duration(run.decode_ms) for run in (proof.plain, proof.drafted)]
+        times = f"{spent[0]} without drafting, {spent[1]} with it"
+        if proof.drafted.decode_ms > 0 and at is None and not proof.drafted.stopped:
+            times += f": {words.times(proof.plain.decode_ms / proof.drafted.decode_ms)}"
+        self._proof = proof
+        if at is None:
+            stopped = " until it was stopped" if proof.drafted.stopped else ""
+            self._end(f"Identical, {words.tokens(proof.same)}{stopped}", f"{times}.")
+            return
+        place = len("".join(prover.token(PLAIN, i) for i in range(at)))
+        for lane in self.lanes:
+            lane.mark_from(place)
+        first, other = prover.token(PLAIN, at), prover.token(DRAFTED, at)
+        self._end(
+            f"{words.tokens(at)} identical, then “{first}” without drafting and “{other}” with it",
+            f"{_explained(proof)} {times}.",
+        )
+
+    def _show_failure(self, error: SlipstreamError) -> None:
+        self._end(error.message, error.remedy)
+
+    def _end(self, verdict: str, about: str = "") -> None:
+        self._prover = self._replay = None
+        self._say(verdict, about)
+        self.stop_button.hide()
+        self.again_button.show()
+        self.save_button.setVisible(self._proof is not None)
+
+    def _say(self, verdict: str, about: str = "") -> None:
+        self.verdict.setText(verdict)
+        self.about.setText(about)
+
+    def _again(self) -> None:
+        self._start()
+
+    def _choose_file(self) -> None:
+        what = "Record of a proof (*.json)"
+        path, _ = QFileDialog.getSaveFileName(self, "Save the record", "proof.json", what)
+        if path:
+            self.save(Path(path))
+
+    def save(self, path: Path) -> None:
+        """Write what was proved, for `slipstream selftest --record`."""
+        if self._proof is None:
+            return
+        try:
+            self._proof.write(path)
+        except SlipstreamError as error:
+            self.failed.emit(error)
+        else:
+            self.written.emit(path)
+
+    def _button(self, icon: str, text: str) -> IconButton:
+        return IconButton(icon, text, kind="outline", text=text, size=14)
+
+
+def _explained(proof: Proof) -> str:
+    """The control run's word on a difference."""
+    control = proof.control
+    if control is None:
+        ends = min(len(proof.plain.token_ids), len(proof.drafted.token_ids))
+        if proof.at == ends:
+            return "One of them ends there: nothing explains that, please report it."
+        return "Sampled text has no control run: prove it with Greedy."
+    if control.explains:
+        return (
+            "No fault: the model alone wavers there, its two best tokens are "
+            f"{control.gap:.2g} apart and rounding moves them by {control.spread:.2g}."
+        )
+    return (
+        f"A fault: the model alone is sure there ({control.gap:.2g} apart, rounding moves by "
+        f"{control.spread:.2g}). Save the record and report it."
+    )

@@ -1,0 +1,97 @@
+"""Prove it and Replay: what of the chat on view they are about, and when they make way."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Final
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.conversation import Turn
+from app.engine import Figures, LoadedModel
+from app.proof import Subject
+from app.ui.models.loading import Loader
+from app.ui.proof.page import ProofPage
+from app.ui.proof.replay import possible
+from app.ui.settings.flow import SettingsFlow
+from app.ui.window.controller import Controller
+
+MOST: Final = 512
+"""Tokens that are compared at most: plain decoding of a long answer takes its time."""
+
+
+class Proving(QObject):
+    """Shows `page` in the place of `chats`."""
+
+    changed = Signal()  # what can be proved or replayed
+
+    def __init__(
+        self,
+        controller: Controller,
+        loader: Loader,
+        flow: SettingsFlow,
+        page: ProofPage,
+        chats: QWidget,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._controller, self._loader, self._flow = controller, loader, flow
+        self._page, self._chats = page, chats
+        page.closed.connect(self.leave)
+        loader.changed.connect(self._make_way)
+        controller.began.connect(lambda live: self.leave())
+        controller.book.shown.connect(lambda chat: self.leave())
+
+    @property
+    def question(self) -> Turn | None:
+        """What can be proved: the newest question of the chat on view."""
+        model: LoadedModel | None = self._loader.model
+        ready = model is not None and model.has_draft and not self._loader.obstacle
+        return self._controller.current.last_question if ready else None
+
+    @property
+    def answer(self) -> Turn | None:
+        """What can be replayed: the newest answer, if both speeds are known."""
+        answer = self._controller.current.last_answer
+        figures = answer.figures if answer else None
+        return answer if isinstance(figures, Figures) and possible(figures) else None
+
+    def prove(self) -> None:
+        question, model = self.question, self._loader.model
+        params = self._controller.ask_params()
+        if question is None or model is None or params is None:
+            return
+        sampling = params.sampling
+        if sampling.seed is None:  # both must draw the same
+            sampling = replace(sampling, seed=secrets.randbits(32))
+        params = replace(params, max_tokens=min(params.max_tokens, MOST), sampling=sampling)
+        chat = self._controller.current.messages(question)
+        self._open()
+        self._page.prove(chat, params, Subject.of(self._flow.current.model, model))
+
+    def replay(self) -> None:
+        answer = self.answer
+        if answer is None or not isinstance(answer.figures, Figures):
+            return
+        question = self._controller.current.turns[answer.parent or ""].text
+        self._open()
+        self._page.replay(question, answer.reasoning + answer.text, answer.figures)
+
+    def leave(self) -> None:
+        """Back to the chat."""
+        if self._page.isHidden():
+            return
+        self._page.leave()
+        self._page.hide()
+        self._chats.show()
+
+    def _open(self) -> None:
+        self._chats.hide()
+        self._page.show()
+
+    def _make_way(self) -> None:
+        """A load waits for nobody's proof."""
+        if self._loader.activity and self._page.busy:
+            self._page.stop()

@@ -1,0 +1,266 @@
+"""Prove it and Replay, as the window shows them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.engine import (
+    Ask,
+    Command,
+    Compare,
+    Control,
+    Decoded,
+    Event,
+    Figures,
+    Finished,
+    FinishReason,
+    RoundTotals,
+    Script,
+)
+from app.errors import EngineError
+from app.proof import Proof
+from app.ui.proof.prover import DRAFTED, PLAIN
+from app.ui.proof.replay import Replay, possible
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+
+Ask_ = Callable[[MainWindow, str], None]
+
+TEXT = "one two three four five six seven eight nine ten"
+
+
+class Faulty(BatchEngine):
+    """Its drafted answers have another word at token 5."""
+
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        for event in super().events(request, command):
+            if not isinstance(command, Ask) or not command.params.draft or len(command.chat) > 1:
+                yield event
+            elif isinstance(event, Decoded) and event.round and 5 in event.round.token_ids:
+                emitted = tuple(t.replace("six", "SIX") for t in event.round.emitted)
+                round_ = replace(event.round, emitted=emitted)
+                yield replace(event, text=event.text.replace("six", "SIX"), round=round_)
+            elif isinstance(event, Finished):
+                ids = (*event.answer.token_ids[:5], 99, *event.answer.token_ids[6:])
+                yield replace(event, answer=replace(event.answer, token_ids=ids))
+            else:
+                yield event
+
+
+def proved(window: MainWindow, wait_until: WaitUntil) -> Proof:
+    window.actions_.prove.trigger()
+    page = window.proof_page
+    wait_until(lambda: not page.busy)
+    wait_until(lambda: all(lane.rendered for lane in page.lanes))
+    assert page.proof is not None
+    return page.proof
+
+
+def test_both_answers_come_live_and_are_identical(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text=TEXT))
+    window = open_window(engine)
+    assert not window.actions_.prove.isEnabled()
+    ask(window, "Count")
+    before = len(engine.asked)
+    grown: list[int] = []
+    window.actions_.prove.trigger()
+    page = window.proof_page
+    assert page.isVisible()
+    assert not window.chats.isVisible()
+    assert page._prover is not None
+    page._prover.grew.connect(lambda which, text, rounds: grown.append(which))
+    wait_until(lambda: not page.busy)
+    assert [a.params.draft for a in engine.asked[before:]] == [False, True]
+    assert [which for which, _ in itertools.groupby(grown)] == [PLAIN, DRAFTED]
+    assert len(grown) > 2
+    assert [lane.text for lane in page.lanes] == [TEXT, TEXT]
+    assert page.verdict.text() == "Identical, 10 tokens"
+    assert "0.1 s without drafting, 0.0 s with it" in page.about.text()
+    assert page.lanes[PLAIN].time.text() == "0.1 s"
+    assert "10 tokens" in page.lanes[DRAFTED].about.text()
+
+
+def test_it_is_the_prompt_of_the_chat_with_one_seed(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    """The whole path to the newest question, without its answer."""
+    engine = BatchEngine(Script(text=TEXT))
+    window = open_window(engine, verify="host-sample")
+    ask(window, "Count")
+    ask(window, "Again")
+    proved(window, wait_until)
+    chats = {a.chat for a in engine.asked[2:]}
+    assert len(chats) == 1
+    assert [m.content for m in chats.pop()] == ["Count", TEXT, "Again"]
+    seeds = {a.params.sampling.seed for a in engine.asked[2:]}
+    assert len(seeds) == 1
+    assert None not in seeds
+
+
+@pytest.mark.parametrize(
+    ("control", "word"),
+    [
+        (Control(gap=0.01, spread=0.02, flips=False), "No fault"),
+        (Control(gap=0.5, spread=0.02, flips=False), "A fault"),
+    ],
+)
+def test_the_first_difference_has_the_controls_word(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil, control: Control, word: str
+) -> None:
+    engine = Faulty(Script(text=TEXT, control=control))
+    window = open_window(engine)
+    ask(window, "Count")
+    proof = proved(window, wait_until)
+    assert (proof.at, proof.control) == (5, control)
+    compared = [c for c in engine.commands if isinstance(c, Compare)]
+    assert [(c.plain, c.at) for c in compared] == [(proof.plain.token_ids, 5)]
+    page = window.proof_page
+    assert page.verdict.text() == (
+        "5 tokens identical, then “ six” without drafting and “ SIX” with it"
+    )
+    assert page.about.text().startswith(word)
+    (marked,) = page.lanes[DRAFTED]._view.extraSelections()
+    assert marked.cursor.selectedText().startswith(" SIX")
+
+
+def test_sampled_text_has_no_control_run(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = Faulty(Script(text=TEXT))
+    window = open_window(engine, verify="host-sample")
+    ask(window, "Count")
+    assert proved(window, wait_until).control is None
+    assert "no control run" in window.proof_page.about.text()
+    assert not any(isinstance(c, Compare) for c in engine.commands)
+
+
+def test_a_record_is_written(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil, tmp_path: Path
+) -> None:
+    window = open_window(BatchEngine(Script(text=TEXT)))
+    ask(window, "Count")
+    proof = proved(window, wait_until)
+    window.proof_page.save(tmp_path / "proof.json")
+    assert Proof.read(tmp_path / "proof.json") == proof
+    assert proof.subject.model == "demo"
+    assert "--record proof.json" in window.notices.findChildren(type(window.demo_note))[-1].text()
+
+
+def test_it_can_be_stopped_and_left(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil, qtbot: QtBot
+) -> None:
+    engine = BatchEngine(Script(text=TEXT), batch=1)
+    window = open_window(engine)
+    ask(window, "Count")
+    engine.script.text = TEXT * 400
+    page = window.proof_page
+    window.actions_.prove.trigger()
+    wait_until(lambda: bool(page.lanes[PLAIN].text))
+    page.stop_button.click()
+    wait_until(lambda: not page.busy)
+    assert page.verdict.text() == "Stopped before there was anything to compare."
+    page.again_button.click()
+    wait_until(lambda: bool(page.lanes[PLAIN].text))
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert not page.isVisible()
+    assert window.chats.isVisible()
+    wait_until(lambda: engine._running is None)
+    assert not page.isVisible()
+
+
+def test_what_fails_is_told(open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil) -> None:
+    engine = BatchEngine(Script(text=TEXT))
+    window = open_window(engine)
+    ask(window, "Count")
+    engine.script.error = EngineError("It fell over.", remedy="Try again.")
+    window.actions_.prove.trigger()
+    wait_until(lambda: not window.proof_page.busy)
+    assert window.proof_page.verdict.text() == "It fell over."
+    assert not window.proof_page.save_button.isVisible()
+
+
+def test_a_question_or_another_chat_takes_the_place(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text=TEXT)))
+    ask(window, "Count")
+    proved(window, wait_until)
+    window.controller.ask("More")
+    assert window.chats.isVisible()
+    wait_until(lambda: not window.controller.busy)
+    window.actions_.replay.trigger()
+    assert window.proof_page.isVisible()
+    window.controller.new_chat()
+    assert window.chats.isVisible()
+    assert not window.actions_.prove.isEnabled()
+
+
+def test_a_load_does_not_wait_for_a_proof(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text=TEXT), batch=1)
+    window = open_window(engine)
+    ask(window, "Count")
+    engine.script.text = TEXT * 400
+    window.actions_.prove.trigger()
+    wait_until(lambda: bool(window.proof_page.lanes[PLAIN].text))
+    window.controller.load()
+    wait_until(lambda: not window.loader.obstacle)
+    assert len(window.proof_page.lanes[PLAIN].text) < len(engine.script.text)
+
+
+FIGURES = Figures(
+    finish_reason=FinishReason.STOP,
+    completion_tokens=11,
+    prompt_tokens=5,
+    reused=0,
+    prefill_ms=1.0,
+    totals=RoundTotals(
+        rounds=4, drafted=28, accepted=6, total_ms=400.0, accepted_per_round=(3, 0, 2, 1)
+    ),
+    plain_tokens_per_s=10.0,
+    backend="cpu",
+    device="A CPU",
+    seed=None,
+)
+
+
+def test_a_replay_keeps_both_measured_speeds() -> None:
+    replay = Replay("x" * 110, FIGURES)
+    assert replay.duration_ms(PLAIN) == 1000.0
+    assert replay.duration_ms(DRAFTED) == 400.0
+    assert [replay.tokens_at(PLAIN, ms) for ms in (0, 99, 100, 1000, 5000)] == [1, 1, 2, 11, 11]
+    assert [replay.tokens_at(DRAFTED, ms) for ms in (0, 100, 250, 300, 400)] == [1, 5, 6, 9, 11]
+
+
+def test_no_replay_without_both_speeds() -> None:
+    assert possible(FIGURES)
+    assert not possible(None)
+    assert not possible(replace(FIGURES, plain_tokens_per_s=None))
+    assert not possible(replace(FIGURES, totals=RoundTotals(rounds=3, total_ms=30.0)))
+
+
+def test_a_replay_ends_with_the_whole_text(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text=TEXT))
+    window = open_window(engine)
+    ask(window, "Count")
+    asked = len(engine.commands)
+    window.panel.replay.click()
+    page = window.proof_page
+    assert page.isVisible()
+    wait_until(lambda: page.again_button.isVisible())
+    assert [lane.text for lane in page.lanes] == [TEXT, TEXT]
+    assert "as fast with drafting" in page.verdict.text()
+    assert len(engine.commands) == asked
