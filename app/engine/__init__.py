@@ -44,7 +44,15 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import AskParams, Backend, LoadParams
-from app.engine.stats import RoundRecord, RoundTally, RoundTotals, speedup, tokens_per_second
+from app.engine.stats import (
+    Pace,
+    RoundRecord,
+    RoundTally,
+    RoundTotals,
+    speedup,
+    steady,
+    tokens_per_second,
+)
 
 __all__ = [
     # the door
@@ -92,6 +100,7 @@ __all__ = [
     "FinishReason",
     "LoadParams",
     "LoadedModel",
+    "Pace",
     "RoundRecord",
     "RoundTally",
     "RoundTotals",
@@ -100,5 +109,6 @@ __all__ = [
     "WidthReason",
     "preferred_gpu",
     "speedup",
+    "steady",
     "tokens_per_second",
 ]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from app.engine.messages import Answer, FinishReason
-from app.engine.stats import RoundTotals, speedup
+from app.engine.stats import RoundTotals, speedup, steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,10 @@ class Figures:
 
     `first_token_ms` is from when it was asked of the engine to the first token, `wall_ms` to
     the end; both by the clock of who asked, 0 where nobody timed it. `parts` counts how
-    often the answer was begun: more than once where it was gone on with.
+    often the answer was begun: more than once where it was gone on with. `waited_ms` is how
+    long it waited for its turn, `fallback` why it ran on the CPU where a GPU was wanted,
+    `loaded_tokens_per_s` the plain rate when the model was loaded, and `pace` how much longer
+    a round took at its end than at its beginning; None where that is not known.
     """
 
     finish_reason: FinishReason
@@ -33,11 +36,14 @@ class Figures:
     first_token_ms: float = 0.0
     wall_ms: float = 0.0
     parts: int = 1
+    waited_ms: float = 0.0
+    fallback: str = ""
+    loaded_tokens_per_s: float | None = None
+    pace: float | None = None
 
     @classmethod
-    def of(
-        cls, answer: Answer, *, model: str = "", first_token_ms: float = 0.0, wall_ms: float = 0.0
-    ) -> Figures:
+    def of(cls, answer: Answer, **known: Any) -> Figures:
+        """Of an answer; `known` is what its engine does not tell."""
         return cls(
             finish_reason=answer.finish_reason,
             completion_tokens=answer.completion_tokens,
@@ -49,15 +55,24 @@ class Figures:
             backend=answer.backend,
             device=answer.device,
             seed=answer.seed,
-            model=model,
-            first_token_ms=first_token_ms,
-            wall_ms=wall_ms,
+            **known,
         )
 
     @property
     def speedup(self) -> float | None:
-        """Measured rate over measured plain rate; None until both were measured."""
+        """Measured rate over measured plain rate; None where they are not to be compared.
+
+        That is so until both were measured, where nothing was drafted, and where the pace changed
+        in mid-answer: the plain rate is that of its end.
+        """
+        if not self.totals.drafted or not steady(self.pace):
+            return None
         return speedup(self.totals.tokens_per_s, self.plain_tokens_per_s)
+
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and answer."""
+        return self.prompt_tokens + self.completion_tokens
 
     @property
     def decode_ms(self) -> float:
@@ -76,6 +91,7 @@ class Figures:
             first_token_ms=self.first_token_ms or more.first_token_ms,
             wall_ms=self.wall_ms + more.wall_ms,
             parts=self.parts + more.parts,
+            waited_ms=self.waited_ms + more.waited_ms,
         )
 
     # --- as it is kept ------------------------------------------------------------
@@ -99,11 +115,11 @@ class Figures:
             result = cls(**known)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
-        text = (result.backend, result.device, result.model)
+        text = (result.backend, result.device, result.model, result.fallback)
         numbers = (
             getattr(result, f.name)
             for f in fields(cls)
-            if f.name not in ("finish_reason", "totals", "backend", "device", "model")
+            if f.name not in ("finish_reason", "totals", "backend", "device", "model", "fallback")
         )
         fits = all(isinstance(t, str) for t in text) and all(map(_number, numbers))
         return result if fits else None

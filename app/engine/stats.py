@@ -8,8 +8,11 @@ A round that ends the answer counts its last token as the target's own.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
+from statistics import median
+from typing import Final
 
 from app.binding import WidthReason
 
@@ -148,6 +151,46 @@ class RoundTally:
                 accepted_at=tuple(self._accepted_at),
             )
         return self._totals
+
+
+STEADY: Final = 1.5
+"""Factor up to which the pace of rounds may change within an answer, for its mean to say much."""
+
+
+class Pace:
+    """Whether rounds take as long at the end of an answer as they did at its beginning.
+
+    Rounds of one width are compared, the one that most rounds have: width changes what a
+    round costs. On a machine that becomes busy in mid-answer, or with a context that grows
+    long, an answer's mean rate is no measure beside a plain rate of its last minute.
+    """
+
+    _ENOUGH: Final = 16  # rounds at the beginning, and at most at the end
+
+    def __init__(self) -> None:
+        self._first: defaultdict[int, list[float]] = defaultdict(list)
+        self._last: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=16))
+        self._rounds: Counter[int] = Counter()
+
+    def add(self, record: RoundRecord) -> None:
+        width = len(record.drafted)
+        self._rounds[width] += 1
+        enough = len(self._first[width]) >= self._ENOUGH
+        (self._last if enough else self._first)[width].append(record.total_ms)
+
+    @property
+    def change(self) -> float | None:
+        """Time of a round at the end over that at the beginning; None where rounds were few."""
+        for width, _ in self._rounds.most_common():
+            first, last = self._first[width], self._last[width]
+            if len(last) >= self._ENOUGH // 2 and median(first) > 0:
+                return median(last) / median(first)
+        return None
+
+
+def steady(change: float | None) -> bool:
+    """Whether a pace that changed by this factor still has a mean that says something."""
+    return change is None or 1 / STEADY < change < STEADY
 
 
 def tokens_per_second(tokens: int, milliseconds: float) -> float | None:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import QElapsedTimer, QObject, Signal
 
 from app.conversation import Conversation, End, Turn
-from app.engine import Answer, AskParams, Figures, FinishReason, Prefilled, RoundRecord
+from app.engine import Answer, AskParams, Figures, FinishReason, Pace, Prefilled, RoundRecord
 from app.errors import SlipstreamError
 from app.ui.bridge import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Who makes an answer; `tokens_per_s` is its plain rate when it was loaded, if known."""
+
+    name: str
+    fallback: str = ""
+    tokens_per_s: float | None = None
 
 
 class LiveTurn(QObject):
@@ -30,13 +41,17 @@ class LiveTurn(QObject):
         self._reply: Reply | None = None
         self._why = End.COMING  # why it was stopped, if it was
         self._over = False
-        self._model = ""
+        self._maker = Maker("")
+        self._pace = Pace()
+        self._waiting = QElapsedTimer()
+        self._waiting.start()
         # What there was before, where it is gone on with.
         self._text, self._reasoning = turn.text, turn.reasoning
         self._figures = turn.figures if isinstance(turn.figures, Figures) else None
         self._thought_ms = turn.thought_ms
         self._clock, self._thinking = QElapsedTimer(), QElapsedTimer()
         self._first_ms = 0
+        self._waited_ms = 0.0
         turn.end, turn.error = End.COMING, None
 
     @property
@@ -47,9 +62,10 @@ class LiveTurn(QObject):
     def reply(self) -> Reply | None:
         return self._reply
 
-    def begin(self, reply: Reply, model: str) -> None:
-        """Its turn has come: `model` makes it."""
-        self._reply, self._model = reply, model
+    def begin(self, reply: Reply, maker: Maker) -> None:
+        """Its turn has come."""
+        self._reply, self._maker = reply, maker
+        self._waited_ms = float(self._waiting.elapsed())
         self._clock.start()
         reply.prefilled.connect(self._prompt_read)
         reply.decoded.connect(self._grow)
@@ -82,6 +98,8 @@ class LiveTurn(QObject):
             self.turn.thought_ms = self._thought_ms + self._thinking.elapsed()
             self._thinking.invalidate()
         self.turn.context += first + sum(len(r.token_ids) for r in rounds)
+        for record in rounds:
+            self._pace.add(record)
         self.grew.emit(text, reasoning)
 
     def _finish(self, answer: Answer) -> None:
@@ -90,9 +108,13 @@ class LiveTurn(QObject):
         turn.reasoning = self._reasoning + answer.reasoning
         figures = Figures.of(
             answer,
-            model=self._model,
+            model=self._maker.name,
             first_token_ms=float(self._first_ms),
             wall_ms=float(self._clock.elapsed()),
+            waited_ms=self._waited_ms,
+            fallback=self._maker.fallback,
+            loaded_tokens_per_s=self._maker.tokens_per_s,
+            pace=self._pace.change,
         )
         turn.figures = self._figures.then(figures) if self._figures else figures
         if answer.prompt_tokens:

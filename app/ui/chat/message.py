@@ -15,8 +15,9 @@ from app.engine import Figures
 from app.errors import SlipstreamError
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
-from app.ui.look import theme, words
+from app.ui.look import theme, why, words
 from app.ui.look.icons import IconButton
+from app.ui.look.labels import lines
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.document import DocumentWriter, Kind
@@ -271,7 +272,9 @@ class AnswerView(QWidget):
         if figures is not None:
             self._facts.setText(words.footer(figures))
             self._facts.setAccessibleName(f"{words.footer(figures)} {note}".strip())
-            self._details.setText(words.details(figures))
+            facts = [*why.reasons(figures), *words.details(figures).split("\n")]
+            self._details.setText(lines(facts))
+            self._details.setAccessibleName(" ".join(facts))
         if isinstance(self.turn.error, SlipstreamError):
             self._show_failure(self.turn.error)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QLabel
@@ -25,6 +28,11 @@ def small(text: str) -> QLabel:
     result.setTextFormat(Qt.TextFormat.PlainText)
     result.setWordWrap(True)
     return result
+
+
+def lines(texts: Sequence[str]) -> str:
+    """Each in a line of its own, with air between them, as a label's rich text."""
+    return f'<div style="line-height:140%">{"<br>".join(map(html.escape, texts))}</div>'
 
 
 def note(text: str) -> QLabel:

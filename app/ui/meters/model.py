@@ -14,12 +14,15 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine import (
     Answer,
+    Figures,
     LoadedModel,
+    Pace,
     RoundRecord,
     RoundTally,
     RoundTotals,
     WidthReason,
     speedup,
+    steady,
     tokens_per_second,
 )
 from app.ui.bridge import Reply
@@ -42,16 +45,19 @@ SHARE_OF: Final = 3
 
 @dataclass(slots=True)
 class Counters:
-    """What was counted of one answer."""
+    """What was counted of one answer; or what is `kept` of one that was not followed."""
 
+    kept: Figures | None = None
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
     _tally: RoundTally = field(default_factory=RoundTally)
+    _pace: Pace = field(default_factory=Pace)
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
 
     def add(self, records: list[RoundRecord]) -> None:
         for record in records:
             self._tally.add(record)
+            self._pace.add(record)
             self.last.append(record)
             self._recent.append(record)
             tokens = sum(len(r.emitted) for r in self._recent)
@@ -61,7 +67,12 @@ class Counters:
 
     @property
     def totals(self) -> RoundTotals:
-        return self._tally.totals
+        return self.kept.totals if self.kept else self._tally.totals
+
+    @property
+    def steady(self) -> bool:
+        """Whether the pace stayed the same, so that a mean over all rounds says something."""
+        return steady(self.kept.pace if self.kept else self._pace.change)
 
     @property
     def tokens_per_s(self) -> float | None:
@@ -90,7 +101,7 @@ class Counters:
 
 
 class Meters(QObject):
-    """The counters of the newest answer, beside what is known of the loaded pair.
+    """The counters of the answer on view, beside what is known of the loaded pair.
 
     Whatever shows them listens to `changed`, whose pace is that of the eye and not of
     the rounds.
@@ -103,15 +114,26 @@ class Meters(QObject):
         self.model: LoadedModel | None = None
         self.plain_tokens_per_s: float | None = None
         self.counters = Counters()
+        self._live = Counters()  # of the answer that is followed, on view or not
+        self._followed = self._on_view = ""  # ids of turns
         self._timer = QTimer(self, interval=REFRESH_MS, singleShot=True)
         self._timer.timeout.connect(self.changed)
 
     @property
     def speedup(self) -> float | None:
-        """None too where nothing was drafted: plain decoding is no gain or loss over itself."""
-        if not self.counters.totals.drafted:
+        """None too where nothing was drafted: plain decoding is no gain or loss over itself.
+
+        And where the pace changed in mid-answer: its mean does not belong to the plain rate.
+        """
+        if not self.counters.totals.drafted or not self.counters.steady:
             return None
-        return speedup(self.counters.tokens_per_s, self.plain_tokens_per_s)
+        return speedup(self.counters.tokens_per_s, self.plain)
+
+    @property
+    def plain(self) -> float | None:
+        """The plain rate that belongs to the answer on view, tokens/s."""
+        kept = self.counters.kept
+        return kept.plain_tokens_per_s if kept else self.plain_tokens_per_s
 
     @property
     def block(self) -> int:
@@ -121,7 +143,9 @@ class Meters(QObject):
     def set_model(self, model: LoadedModel | None) -> None:
         self.model = model
         self.plain_tokens_per_s = None
-        self.counters = Counters()
+        if self.counters.kept is None:  # what is as it was stays so
+            self.counters = Counters()
+        self._live, self._followed = Counters(), ""
         self._tell()
 
     def set_plain(self, tokens_per_s: float) -> None:
@@ -134,9 +158,23 @@ class Meters(QObject):
             self.model = replace(self.model, exact=exact)
             self._later()
 
-    def follow(self, reply: Reply) -> None:
+    def show(self, turn: str, figures: Figures | None) -> None:
+        """The answer on view: live where it is followed, else as it was."""
+        if turn == self._on_view and turn == self._followed:
+            return
+        self._on_view = turn
+        if turn == self._followed:
+            self.counters = self._live
+        elif self.counters.kept is not figures or figures is None:
+            self.counters = Counters(kept=figures)
+        self._tell()
+
+    def follow(self, reply: Reply, turn: str = "") -> None:
         """Count a new answer. What still comes of the one before counts for that one."""
-        counters = self.counters = Counters()
+        counters = self._live = Counters()
+        self._followed = turn
+        if turn == self._on_view:
+            self.counters = counters
         reply.decoded.connect(lambda text, reasoning, rounds: self._add(counters, rounds))
         reply.finished.connect(self._end)
         reply.failed.connect(self._tell)

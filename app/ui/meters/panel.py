@@ -159,15 +159,17 @@ class MeterPanel(QScrollArea):
         self.speedup.setVisible(bool(said.figure))
         _tell(self.verdict, said.words, "What drafting does", str(said))
         begun = bool(totals.rounds)  # before that, nothing but dashes could be shown
-        for part in (self._figures, self._blocks, self.details):
+        for part in (self._figures, self.details):
             part.setVisible(begun)
+        self._blocks.setVisible(bool(counters.last))  # of an answer as it was, none are kept
+        self.spark.setVisible(bool(counters.rates))
         self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s
         _tell(self.rate, "" if rate is None else words.rate(rate), "Tokens per second")
-        plain = words.rate(meters.plain_tokens_per_s)
+        plain = words.rate(meters.plain)
         about = "; ".join(filter(None, (f"without drafting {plain}", spread(meters))))
         _tell(self.plain, about, "Plain decoding")
-        self.spark.show_rates(counters.rates, meters.plain_tokens_per_s)
+        self.spark.show_rates(counters.rates, meters.plain)
         mean = totals.mean_accepted_length
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
         self.bars.show_shares(counters.shares, meters.block - 1)
@@ -177,10 +179,12 @@ class MeterPanel(QScrollArea):
         _tell(self.round, mean_ms, "Time of a round")
         self.parts.show_parts(parts)
         of = f"— of {meters.block}"
-        if counters.last:  # the anchor and what was drafted
+        if counters.kept and totals.rounds:
+            of = f"{totals.drafted / totals.rounds + 1:.1f} on average"
+        elif counters.last:  # the anchor and what was drafted
             last = counters.last[-1]
             of = words.block(len(last.drafted) + 1, meters.block, last.reason)
-        _tell(self.block, of if meters.block else "no drafter", "Block")
+        _tell(self.block, of if meters.block or counters.kept else "no drafter", "Block")
         self._show_exact()
         self._show_device()
 
@@ -195,7 +199,12 @@ class MeterPanel(QScrollArea):
         self.exact.setToolTip(meaning)
 
     def _show_device(self) -> None:
-        loaded = self._meters.model
+        loaded, kept = self._meters.model, self._meters.counters.kept
+        if kept is not None:  # by whatever was loaded then
+            by = f"{kept.model} on " if kept.model else ""
+            _tell(self.device, f"{by}{kept.device}", "Device")
+            _tell(self.memory, "", "Memory", words.UNKNOWN)
+            return
         if loaded is None:
             _tell(self.device, "No model is loaded", "Device")
             _tell(self.memory, "", "Memory", words.UNKNOWN)

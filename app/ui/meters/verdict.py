@@ -27,6 +27,8 @@ def verdict(meters: Meters) -> Verdict:
     if why := _why_not(meters):
         return Verdict("", why)
     gain = meters.speedup
+    if not meters.counters.steady:
+        return Verdict("", "Drafting. The machine's pace changed meanwhile: no ratio is told.")
     if gain is None:
         return Verdict("", "Drafting. How much faster was not measured yet.")
     if gain > 1 + EVEN:
@@ -39,10 +41,11 @@ def verdict(meters: Meters) -> Verdict:
 def _why_not(meters: Meters) -> str:
     """Why nothing is drafted; nothing where something is."""
     model, counters = meters.model, meters.counters
-    if model is None:
-        return "No model is loaded."
-    if not model.has_draft:
-        return "No drafter is loaded: one token at a time."
+    if counters.kept is None:
+        if model is None:
+            return "No model is loaded."
+        if not model.has_draft:
+            return "No drafter is loaded: one token at a time."
     if not counters.totals.rounds:
         return "Ask something: what drafting does for the answer shows here."
     if counters.paused:
@@ -52,7 +55,7 @@ def _why_not(meters: Meters) -> str:
 
 def spread(meters: Meters) -> str:
     """Between what the speed-up lay over the last rounds, leaving out a tenth at each end."""
-    plain, rates = meters.plain_tokens_per_s, sorted(meters.counters.rates)
+    plain, rates = meters.plain, sorted(meters.counters.rates)
     if meters.speedup is None or not plain or len(rates) < 10:
         return ""
     tenth = len(rates) // 10

@@ -6,11 +6,14 @@ there.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, Signal
 
 from app.conversation import Conversation, End
+from app.engine import LoadedModel
 from app.ui.bridge import EngineBridge
-from app.ui.chat.live_turn import LiveTurn
+from app.ui.chat.live_turn import LiveTurn, Maker
 
 
 class Answers(QObject):
@@ -22,7 +25,10 @@ class Answers(QObject):
         super().__init__(parent)
         self._bridge = bridge
         self._queue: list[LiveTurn] = []  # the first of them may run
-        self._model = ""  # none: they wait
+        self._maker: Maker | None = None  # nobody: they wait
+        self._loaded_rate: float | None = None  # of plain decoding
+        bridge.model_changed.connect(lambda _: self._set_rate(None))
+        bridge.plain_measured.connect(self._set_rate)
 
     @property
     def all(self) -> tuple[LiveTurn, ...]:
@@ -49,9 +55,9 @@ class Answers(QObject):
         live.ready = True
         self._go_on()
 
-    def set_model(self, name: str) -> None:
-        """Who answers; nobody where `name` is empty."""
-        self._model = name
+    def set_model(self, model: LoadedModel | None) -> None:
+        """Who answers, if anybody does."""
+        self._maker = Maker(model.name, model.fallback) if model else None
         self._go_on()
 
     def stop(self, chat: str, why: End) -> None:
@@ -68,6 +74,9 @@ class Answers(QObject):
         for live in reversed(self._queue.copy()):  # so that none begins in between
             live.stop(why)
 
+    def _set_rate(self, rate: float | None) -> None:
+        self._loaded_rate = rate
+
     def _ended(self, live: LiveTurn) -> None:
         self._queue.remove(live)
         self.ended.emit(live)
@@ -75,12 +84,12 @@ class Answers(QObject):
         self._go_on()
 
     def _go_on(self) -> None:
-        if not self._queue or not self._model:
+        if not self._queue or not self._maker:
             return
         live = self._queue[0]
         if live.waiting and live.ready:
             chat: Conversation = live.conversation
             reply = self._bridge.ask(chat.messages(live.turn), live.params)
-            live.begin(reply, self._model)
+            live.begin(reply, replace(self._maker, tokens_per_s=self._loaded_rate))
             self.began.emit(live)
             self.changed.emit()

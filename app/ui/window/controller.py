@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import catalog
 from app.conversation import Conversation, End, Removed, Role, Turn
-from app.engine import AskParams, Backend, Sampling, Verify
+from app.engine import AskParams, Backend, Figures, Sampling, Verify
 from app.errors import ContextFullError, SlipstreamError
 from app.loading import LoadChoice
 from app.presets import ChatOptions
@@ -62,6 +62,8 @@ class Controller(QObject):
         self.answers.began.connect(self._answer_began)
         self.answers.ended.connect(self._answer_ended)
         self.answers.changed.connect(self._tell_busy)
+        for changed in (self.answers.changed, self.book.shown, self.book.turns_changed):
+            changed.connect(lambda *_: self._show_meters())
         loader.changed.connect(self._loader_changed)
         flow.changed.connect(self._settings_changed)
 
@@ -176,7 +178,7 @@ class Controller(QObject):
 
     def _answer_began(self, live: LiveTurn) -> None:
         if live.reply is not None:
-            self._meters.follow(live.reply)
+            self._meters.follow(live.reply, live.turn.id)
         self._keep.start()
 
     def _answer_ended(self, live: LiveTurn) -> None:
@@ -195,6 +197,15 @@ class Controller(QObject):
     def _chat_shown(self, chat: Conversation) -> None:
         self.unseen.discard(chat.id)
         self._tell_busy()
+
+    def _show_meters(self) -> None:
+        """Of the chat on view: the answer that comes, else the newest as it was."""
+        running = (live.turn for live in self.answers.of(self.current.id) if not live.waiting)
+        answer = next(running, self.current.last_answer)
+        figures = answer.figures if answer else None
+        self._meters.show(
+            answer.id if answer else "", figures if isinstance(figures, Figures) else None
+        )
 
     def _tell_busy(self) -> None:
         if self.busy != self._was_busy:
@@ -248,7 +259,7 @@ class Controller(QObject):
 
     def load(self) -> None:
         """Load what the settings say, in place of what is loaded. What waits goes on then."""
-        self.answers.set_model("")
+        self.answers.set_model(None)
         self.answers.stop_running(End.RELOADED)
         s = self._flow.current
         draft = None if s.draft_backend == "same" else Backend(s.draft_backend)
@@ -272,7 +283,7 @@ class Controller(QObject):
 
     def _loader_changed(self) -> None:
         model = None if self._loader.obstacle else self._loader.model
-        self.answers.set_model(model.name if model else "")
+        self.answers.set_model(model)
 
     def _settings_changed(self, names: frozenset[str]) -> None:
         if names & _RELOADS:
@@ -283,7 +294,7 @@ class Controller(QObject):
     def close(self) -> None:
         """Nothing more is begun. What came by now is kept, with the reason why it ended."""
         self._keep.stop()
-        self.answers.set_model("")
+        self.answers.set_model(None)
         self.answers.stop_all(End.CLOSED)
 
     def keep_what_came(self) -> None:

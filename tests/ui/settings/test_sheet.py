@@ -176,9 +176,7 @@ def test_a_folder_that_will_move_says_so(
     assert row.place.whole() == str(paths.data())
 
 
-def test_an_assistive_program_chooses_by_toggling(
-    sheet: SettingsSheet, flow: SettingsFlow
-) -> None:
+def test_an_assistive_program_chooses_by_toggling(sheet: SettingsSheet, flow: SettingsFlow) -> None:
     """It clicks nothing: see Qt's accessible actions of what can be checked."""
     told: list[str] = []
     sheet.theme.chosen.connect(told.append)

@@ -624,3 +624,32 @@ def test_an_empty_chat_offers_the_real_model(
     welcome._get.click()
     assert window.flow.current.model == "qwen3.5-4b"
     assert not welcome._get.isVisible()
+
+
+def test_the_meters_are_those_of_the_chat_on_view(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    """Live while its answer comes, as it was in a chat that is looked at later."""
+    engine = BatchEngine(Script(text="one two three four five six"), batch=1)
+    window = open_window(engine)
+    ask(window, "First")
+    first, few = window.controller.current.id, figures(window).totals
+    assert window.panel.strip.isVisible()
+    window.controller.new_chat()
+    assert not window.meters.counters.totals.rounds
+    assert not window.panel.details.isVisible()
+    engine.script.text = LONG
+    window.controller.ask("Second")
+    second = window.controller.current.id
+    wait_until(lambda: window.meters.counters.totals.rounds > 2)
+    window.controller.show_chat(first)
+    wait_until(lambda: window.controller.current.id == first)
+    assert window.meters.counters.totals == few
+    assert not window.panel.strip.isVisible()
+    assert window.panel.accepted.text() == f"{few.mean_accepted_length:.1f}"
+    window.controller.show_chat(second)
+    wait_until(lambda: window.controller.current.id == second)
+    assert window.meters.counters.totals.rounds > 2
+    assert window.panel.strip.isVisible()
+    wait_until(lambda: not window.controller.busy)
+    assert window.meters.counters.totals == figures(window).totals

@@ -1,0 +1,131 @@
+"""Why: each reason where it is the reason, and none where nothing shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.engine import Figures, FinishReason, Pace, RoundTally, RoundTotals
+from app.ui.look.why import acceptance, reasons
+from app.ui.meters.model import Meters
+from app.ui.meters.verdict import verdict
+from tests.ui.meters.test_meters import MODEL, record, shown
+
+__all__ = ["shown"]  # a fixture
+
+
+def totals(*accepted: int, drafted: int = 7, ms: float = 10.0) -> RoundTotals:
+    tally = RoundTally()
+    for n in accepted:
+        tally.add(record(n, drafted, ms))
+    return tally.totals
+
+
+GOOD = Figures(
+    finish_reason=FinishReason.STOP,
+    completion_tokens=200,
+    prompt_tokens=50,
+    reused=0,
+    prefill_ms=80.0,
+    totals=totals(*[4, 5, 7, 3] * 10),
+    plain_tokens_per_s=50.0,
+    backend="cpu",
+    device="A CPU",
+    seed=None,
+    loaded_tokens_per_s=52.0,
+    pace=1.1,
+)
+
+
+def test_there_is_no_reason_where_all_went_well() -> None:
+    assert reasons(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "begins"),
+    [
+        ({"waited_ms": 4_200.0}, "It waited 4.2 s for its turn"),
+        (
+            {"prefill_ms": 6_000.0, "prompt_tokens": 3_000},
+            "Much of the time went into reading the prompt: 3,000 tokens in 6.0 s.",
+        ),
+        ({"fallback": "The GPU is too small."}, "It ran on the CPU and not on a GPU: The GPU"),
+        ({"plain_tokens_per_s": 26.0}, "The machine was busy. A plain step took 2.0 ×"),
+        (
+            {"plain_tokens_per_s": 26.0, "prompt_tokens": 9_000},
+            "A plain step took 2.0 × as long as when the model was loaded: the context is long",
+        ),
+        ({"pace": 2.0}, "The machine became busy meanwhile"),
+        ({"pace": 0.5}, "The machine became freer meanwhile"),
+        ({"totals": totals(*[0] * 30, drafted=0)}, "Nothing was drafted"),
+        ({"totals": totals(*[0] * 30)}, "Hardly a guess held"),
+        ({"totals": totals(*([0] * 8 + [7]) * 10)}, "The first guess of a block mostly failed"),
+        ({"totals": totals(*[0, 1, 0, 2, 0, 1] * 6)}, "Few guesses held"),
+    ],
+)
+def test_each_reason_alone(changes: dict[str, object], begins: str) -> None:
+    (told,) = reasons(replace(GOOD, **changes))  # type: ignore[arg-type]
+    assert told.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prefill_ms": 900.0},  # short
+        {"plain_tokens_per_s": None},  # not measured in the same minute
+        {"loaded_tokens_per_s": None},
+        {"pace": 1.4},
+        {"waited_ms": 300.0},
+        {"totals": totals(*[0] * 12)},  # too few to say what it is
+    ],
+)
+def test_no_reason_without_measure(changes: dict[str, object]) -> None:
+    assert reasons(replace(GOOD, **changes)) == []  # type: ignore[arg-type]
+
+
+def test_a_cliff_is_not_a_slow_fall() -> None:
+    assert "report it" not in acceptance(totals(*[2, 0, 1, 0, 3, 0] * 6))
+    assert "report it" in acceptance(totals(*([0] * 8 + [7]) * 10))
+
+
+# --- an engine that slows down in the middle ----------------------------------------------
+
+
+def test_pace_compares_rounds_of_one_width() -> None:
+    pace = Pace()
+    for _ in range(40):  # wide rounds cost more than plain steps, and that is no change
+        pace.add(record(0, drafted=0, ms=10.0))
+    for _ in range(40):
+        pace.add(record(3, drafted=15, ms=40.0))
+    assert pace.change == pytest.approx(1.0)
+    assert Pace().change is None
+
+
+def test_no_ratio_where_the_engine_slows_down_in_the_middle(shown: Meters) -> None:
+    shown.plain_tokens_per_s = 30.0  # of the last minute: slow as well
+    shown.counters.add([record(3, ms=10.0)] * 40)
+    assert shown.speedup is not None
+    shown.counters.add([record(3, ms=50.0)] * 40)
+    assert shown.speedup is None
+    assert str(verdict(shown)) == (
+        "Drafting. The machine's pace changed meanwhile: no ratio is told."
+    )
+    figures = replace(GOOD, pace=5.0)
+    assert figures.speedup is None
+    assert "no speed-up is told" in " ".join(reasons(figures)).lower()
+
+
+# --- the chat on view ---------------------------------------------------------------------
+
+
+def test_an_answer_as_it_was(shown: Meters) -> None:
+    shown.plain_tokens_per_s = 10.0
+    shown.show("t1", GOOD)
+    assert shown.counters.totals == GOOD.totals
+    assert shown.speedup == GOOD.speedup  # beside the plain rate of then
+    assert not shown.counters.last
+    shown.set_model(replace(MODEL, block=0))
+    assert verdict(shown).figure  # what is loaded now plays no part
+    shown.show("", None)
+    assert str(verdict(shown)) == "No drafter is loaded: one token at a time."
