@@ -9,17 +9,23 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
+from app.conversation import Conversation, End
 from app.engine import Engine, Script
 from app.errors import ContextFullError
+from app.history import History
 from app.library import Library
 from app.settings import Settings
 from app.ui.look.theme import Theme
+from app.ui.window.help import Topic
 from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
 from tests.ui.models.shots import take_models
@@ -44,6 +50,17 @@ def round(target, drafter, text):
 
 The mean accepted length beside this chat tells how many tokens a round gives."""
 THOUGHT = "The user asks what DFlash is. A short definition, the steps, and a sketch will do."
+CHATS = (
+    ("Rewinds in hybrid models", 40, True),
+    ("Trip to Lisbon", 0.01, False),
+    ("SQL: the last row of each group", 0.02, False),
+    ("مرحبا، كيف حالك؟", 1, False),
+    ("日本語の勉強 🎌", 1.1, False),
+    ("Trip to Lisbon", 3, False),
+    ("Why is the sky blue, and what has that to do with the sunset?", 9, False),
+    ("A recipe with lentils", 45, False),
+)
+"""Title, days since the last use, pinned."""
 PATTERN = (15, 9, 11, 4, 15, 7, 2, 12, 15, 0, 6, 8)
 
 Shoot = Callable[[str], None]
@@ -74,7 +91,9 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     engine = Engine() if real else scripted
     models = Library.of_user() if real else FakeModels()
     settings = Settings(theme="dark" if name == "dark" else "light", think=not real)
-    window = MainWindow(engine, models, settings, lambda _: None, look)
+    kept = tempfile.TemporaryDirectory()
+    history = None if real else History(chats_of(Path(kept.name)))
+    window = MainWindow(engine, models, settings, lambda _: None, look, history=history)
     files: list[Path] = []
 
     def shoot(what: str) -> None:
@@ -102,18 +121,71 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     if not real:
         states(window, scripted, shoot)
     window.close()
+    kept.cleanup()
     return files
+
+
+def chats_of(folder: Path) -> Path:
+    """A file of chats as somebody has them after some weeks."""
+    now, day = time.time(), 86_400
+    file = folder / "chats.db"
+    with closing(History(file)) as history:
+        history.open()
+        for title, days, pinned in CHATS:
+            chat = Conversation(name=title, pinned=pinned, used=now - days * day)
+            answer = chat.answer(chat.ask(title))
+            answer.text, answer.end = ANSWER, End.DONE
+            history.save(chat, chat.turns.values())
+    return file
 
 
 def states(window: MainWindow, engine: BatchEngine, shoot: Shoot) -> None:
     """What is not seen in a chat that goes well."""
-    window.toggle_settings()
+    actions = window.actions_
+    chat = window.controller.current
+    for name, action in (
+        ("settings", actions.settings),
+        ("chat-options", actions.chat_options),
+        ("models", actions.models),
+        ("keys", actions.help[Topic.KEYS]),
+    ):
+        action.trigger()
+        wait(lambda: True)
+        shoot(name)
+        window.sides.close_sheet()
+    actions.find.trigger()
+    window.finder.field.setText("block")
     wait(lambda: True)
-    shoot("settings")
-    window.toggle_settings()
+    shoot("find")
+    window.finder.leave()
+    window.sidebar.search.setText("tokens")
+    wait(lambda: window.sidebar._hits is not None)
+    shoot("search")
+    window.sidebar.end_search()
+    window.controller.delete_chat(window.controller.book.summaries[-1].id)
+    question = chat.path()[0]
+    window.controller.again()
+    wait(lambda: answered(window))
+    window.controller.forget_oldest()
+    window.composer.field.setPlainText("How much does it help with code?")
+    wait(lambda: True)
+    shoot("notices")
+    window.chats.view.reveal(question)
+    for message in window.chats.view.messages[:1]:
+        message.start_editing()
+    wait(lambda: True)
+    shoot("editing")
+    window.chats.view.messages[0].stop_editing()
+    window.notices.close_all()
+    window.composer.clear()
     window.resize(640, 780)
     wait(lambda: True)
     shoot("narrow")
+    window.resize(400, 700)
+    actions.sidebar.trigger()
+    wait(lambda: True)
+    shoot("narrow-chats")
+    window.sides.close_floating()
     window.resize(1280, 800)
     engine.script.error = ContextFullError(
         "The prompt has 5,120 tokens, the context holds 4,096.",
