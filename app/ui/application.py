@@ -73,7 +73,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         _log.info("Slipstream is open already: its window is raised.")
         qInstallMessageHandler(None)
         return 0
-    problems = (*problems, *moving.settle(chosen))
+    folder_problems = moving.settle(chosen)
     look = Theme(app, chosen.theme, chosen.text_size)
     app.setWindowIcon(icons.icon("app", DARK.accent, 64))
     library, tokens = Library.of_user(chosen.models_folder), Tokens()
@@ -91,6 +91,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             look,
             QSettings(str(paths.state() / "window.ini"), QSettings.Format.IniFormat),
             problems,
+            folder_problems,
             Jobs(lambda: library.root, tools),
             tokens.put,
             History(paths.chats_file(), CODEC),

@@ -61,6 +61,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         wait: bool = True,
         save: Callable[[Settings], None] = lambda _: None,
         problems: Sequence[str] = (),
+        folder_problems: Sequence[str] = (),
         history: History | None = None,
         **settings: Any,
     ) -> MainWindow:
@@ -72,6 +73,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
             save,
             look,
             problems=problems,
+            folder_problems=folder_problems,
             history=history,
         )
         windows.append(window)

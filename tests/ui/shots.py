@@ -23,6 +23,7 @@ from app.engine import Engine, Script
 from app.errors import ContextFullError
 from app.history import History
 from app.library import Library
+from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.look.theme import Theme
 from app.ui.window.help import Topic
@@ -146,9 +147,13 @@ def states(window: MainWindow, engine: BatchEngine, shoot: Shoot) -> None:
     for name, action in (
         ("settings", actions.settings),
         ("chat-options", actions.chat_options),
-        ("models", actions.models),
         ("keys", actions.help[Topic.KEYS]),
     ):
+        if action is actions.chat_options:
+            window.chat_sheet.preset_saved.emit("Translator")
+            window.chat_sheet.preset_saved.emit("Terse")
+            window.chat_sheet.options = ChatOptions("Answer in one sentence.", preset="Terse")
+            window.controller.set_options(window.chat_sheet.options)
         action.trigger()
         wait(lambda: True)
         shoot(name)
@@ -164,12 +169,18 @@ def states(window: MainWindow, engine: BatchEngine, shoot: Shoot) -> None:
     window.sidebar.end_search()
     window.controller.delete_chat(window.controller.book.summaries[-1].id)
     question = chat.path()[0]
-    window.controller.again()
+    window.controller.ask("And with code?")
     wait(lambda: answered(window))
-    window.controller.forget_oldest()
+    window._drop_oldest()
     window.composer.field.setPlainText("How much does it help with code?")
     wait(lambda: True)
     shoot("notices")
+    window.chats.view.reveal(chat.path()[2])
+    window.chats.view.verticalScrollBar().setValue(
+        window.chats.view.verticalScrollBar().value() - 120
+    )
+    wait(lambda: True)
+    shoot("read-from")
     window.chats.view.reveal(question)
     for message in window.chats.view.messages[:1]:
         message.start_editing()

@@ -24,6 +24,7 @@ class Chats(QStackedWidget):
     edited = Signal(object, str)  # Turn, text
     chosen = Signal(object)  # Turn
     removed = Signal(object)  # Turn
+    whole_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +43,7 @@ class Chats(QStackedWidget):
         view = self._views.pop(conversation.id, None) or self._make()
         self._views[conversation.id] = view
         self.setCurrentWidget(view)
-        view.show_path(conversation.path(), conversation.beside)
+        _show(view, conversation)
         for id_ in list(self._views)[:-KEPT]:
             old = self._views.pop(id_)
             self.removeWidget(old)
@@ -57,7 +58,7 @@ class Chats(QStackedWidget):
     def show_turns(self, conversation: Conversation) -> None:
         """There are other turns on its path; nothing to do where it is not shown."""
         if (view := self._views.get(conversation.id)) is not None:
-            view.show_path(conversation.path(), conversation.beside)
+            _show(view, conversation)
 
     def follow(self, live: LiveTurn) -> None:
         """Show the answer while it waits, and while it comes."""
@@ -75,7 +76,14 @@ class Chats(QStackedWidget):
         view.live_of = self._live_of
         view.offer_model(*self._offer)
         names = "suggested model_wanted link_chosen again_wanted go_on_wanted edited chosen removed"
+        names += " whole_wanted"
         for name in names.split():
             getattr(view, name).connect(getattr(self, name))
         self.addWidget(view)
         return view
+
+
+def _show(view: ChatView, conversation: Conversation) -> None:
+    path, given = conversation.path(), conversation.given()
+    start = given[0] if given and len(given) < len(path) else None
+    view.show_path(path, conversation.beside, start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QElapsedTimer, QEvent, QMimeData, QSize, Qt, Signal
+from PySide6.QtCore import QElapsedTimer, QEvent, QMimeData, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import (
     QFrame,
@@ -208,7 +208,9 @@ class Composer(QFrame):
         self.send.set_label("Send (Enter)" if key == "enter" else "Send (Ctrl+Enter)")
 
     def set_think(self, think: bool) -> None:
-        self._think.setChecked(think)
+        """Show it, without telling it."""
+        with QSignalBlocker(self._think):
+            self._think.setChecked(think)
 
     def set_busy(self, busy: bool) -> None:
         self._busy = busy

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from app.conversation import Role, Turn
 from app.ui.chat.column import edge
+from app.ui.chat.divider import HEIGHT, Divider
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.welcome import Welcome
@@ -50,6 +51,7 @@ class ChatView(QScrollArea):
     edited = Signal(object, str)  # Turn: a question, and what it is to be
     chosen = Signal(object)  # Turn: beside the one that is shown
     removed = Signal(object)  # Turn
+    whole_wanted = Signal()  # the model is to read all of it again
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,6 +78,9 @@ class ChatView(QScrollArea):
         self._welcome = Welcome(self._page)
         self._welcome.suggested.connect(self.suggested)
         self._welcome.model_wanted.connect(self.model_wanted)
+        self._start: Turn | None = None  # the first that a model is given, where others are before
+        self._divider = Divider(self._page)
+        self._divider.undone.connect(self.whole_wanted)
         self.setWidget(self._page)
 
         self._down = IconButton("arrow-down", "Go to the newest text", self, kind="outline")
@@ -100,12 +105,17 @@ class ChatView(QScrollArea):
         return shown if isinstance(shown, AnswerView) else None
 
     def show_path(
-        self, turns: Sequence[Turn], beside: Callable[[Turn], Sequence[Turn]] | None = None
+        self,
+        turns: Sequence[Turn],
+        beside: Callable[[Turn], Sequence[Turn]] | None = None,
+        start: Turn | None = None,
     ) -> None:
         """Show these turns, and go to the newest where it is a new question.
 
-        `beside` gives the turns that stand beside one. What is shown already stays as it is.
+        `beside` gives the turns that stand beside one, `start` is the first that a model is
+        given where others are before it. What is shown already stays as it is.
         """
+        self._start = start
         self._beside = beside or (lambda turn: (turn,))
         before = {t.id for t in self._turns}
         self._turns = [t for t in turns if t.role is not Role.SYSTEM]
@@ -187,6 +197,7 @@ class ChatView(QScrollArea):
         tops = self._tops()
         total = max(tops[-1], self.viewport().height()) if self._turns else 0
         self._page.setMinimumHeight(total)
+        self._place_divider(tops)
         if not self._turns:
             self._welcome.setGeometry(
                 self._left(), Space.XL, self._width, self.viewport().height() - 2 * Space.XL
@@ -218,11 +229,19 @@ class ChatView(QScrollArea):
         """Where each message begins, and where the last one ends."""
         tops, y = [], int(Space.XL)
         for turn in self._turns:
+            if turn is self._start:
+                y += HEIGHT
             tops.append(y)
             # Below a question stand its buttons, which are room already.
             gap = Space.XS if turn.role is Role.USER else Space.XL
             y += (self._heights.get(turn.id) or self._estimate(turn)) + gap
         return [*tops, y]
+
+    def _place_divider(self, tops: Sequence[int]) -> None:
+        at = next((i for i, turn in enumerate(self._turns) if turn is self._start), None)
+        self._divider.setVisible(at is not None)
+        if at is not None:
+            self._divider.setGeometry(self._left(), tops[at] - HEIGHT, self._width, HEIGHT)
 
     def _anchor(self) -> tuple[int, int]:
         """The first message that is seen, and how far of it is above."""

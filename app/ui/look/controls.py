@@ -130,8 +130,8 @@ class Segments(QFrame):
         return next((k for k, b in self._buttons.items() if b.isChecked()), "")
 
     def choose(self, key: str) -> None:
-        """Show `key` as chosen, or nothing where it is empty, without telling it."""
-        if key:
+        """Show `key` as chosen, or nothing where it is none of the choices, without telling it."""
+        if key in self._buttons:
             with QSignalBlocker(self._buttons[key]):
                 self._buttons[key].setChecked(True)
         elif (checked := self._group.checkedButton()) is not None:

@@ -92,7 +92,7 @@ class ModelsSheet(QFrame):
         self.place.setProperty("kind", "caption")
         self.place.setFont(theme.font(Size.SMALL))
         self.change_place = _button("Choose another folder …")
-        self.change_place.clicked.connect(self._choose_place)
+        self.change_place.clicked.connect(self.choose_place)
         self.show_place = _button("Show it")
         self.show_place.clicked.connect(lambda: _show(self._models.root))
         self.token = _edit("hf_…", "Access token of the hub")
@@ -266,7 +266,7 @@ class ModelsSheet(QFrame):
         )
         card.given_up.connect(lambda: self._getting.give_up(model))
         card.token_given.connect(self.token_given)
-        card.folder_wanted.connect(self._choose_place)
+        card.folder_wanted.connect(self.choose_place)
         card.other_wanted.connect(self._choose_another)
         self._going.addWidget(card)
         return card
@@ -336,7 +336,7 @@ class ModelsSheet(QFrame):
         self._area.ensureWidgetVisible(self.get_own)
         self.target.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _choose_place(self) -> None:
+    def choose_place(self) -> None:
         start = str(self._models.root if self._models.root.is_dir() else Path.home())
         if folder := QFileDialog.getExistingDirectory(self, "Where models are kept", start):
             self.folder_chosen.emit(folder)

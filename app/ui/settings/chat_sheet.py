@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from app.presets import ChatOptions
 from app.ui.look.controls import Segments
 from app.ui.look.icons import IconButton
-from app.ui.look.labels import note
+from app.ui.look.labels import note, section
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
 from app.ui.settings.rows import Group, NumberRow, choice
@@ -47,6 +47,7 @@ class ChatSheet(Sheet):
         super().__init__("This chat", parent)
         self.options = ChatOptions()
         self._presets: dict[str, ChatOptions] = {}
+        self._uses: dict[str, QPushButton] = {}
         self.system = QPlainTextEdit()
         self.system.setAccessibleName("System prompt")
         self.system.setPlaceholderText("What the model is told before the chat begins …")
@@ -72,7 +73,7 @@ class ChatSheet(Sheet):
         self.save.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._list = QVBoxLayout()
         self._list.setSpacing(Space.XS)
-        self.own = Group("System prompt")
+        self.own = Group("System prompt", "Back to the settings, and no system prompt")
         self._lay_out()
         self.system.textChanged.connect(self._pause.start)
         self.think.chosen.connect(lambda key: self._take("think", key == "on" if key else None))
@@ -84,6 +85,10 @@ class ChatSheet(Sheet):
 
     def _lay_out(self) -> None:
         form = self.form
+        self._chosen = Group("Presets")
+        self._chosen.reset.hide()
+        form.addWidget(self._chosen)
+        form.addLayout(self._list)
         form.addWidget(self.own)
         form.addWidget(self.system)
         form.addWidget(choice("Think first", self.think))
@@ -91,10 +96,7 @@ class ChatSheet(Sheet):
         for row in self.numbers.values():
             form.addWidget(row)
         form.addWidget(note("What is left empty is as in the settings."))
-        presets = Group("Presets")
-        presets.reset.hide()
-        form.addWidget(presets)
-        form.addLayout(self._list)
+        form.addWidget(section("Keep this for other chats"))
         line = QHBoxLayout()
         line.addWidget(self.name, 1)
         line.addWidget(self.save)
@@ -112,9 +114,12 @@ class ChatSheet(Sheet):
         self.verify.choose(options.get("verify") or "")
         for key, row in self.numbers.items():
             row.show_value(options.get(key))
+        self._show_chosen()
 
     def show_presets(self, presets: dict[str, ChatOptions]) -> None:
         self._presets = presets
+        self._chosen.setVisible(bool(presets))
+        self._uses.clear()
         while item := self._list.takeAt(0):
             if old := item.widget():
                 old.hide()
@@ -132,9 +137,12 @@ class ChatSheet(Sheet):
         use.setProperty("kind", "outline")
         use.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         use.setAccessibleName(f"Use the preset {name}")
-        use.clicked.connect(lambda: self._change(self._presets[name]))
+        use.setCheckable(True)
+        use.setChecked(name == self.options.preset)
+        use.clicked.connect(lambda: self._use(name))
         remove = IconButton("close", f"Remove the preset {name}", size=14)
         remove.clicked.connect(lambda: self.preset_removed.emit(name))
+        self._uses[name] = use
         result = QWidget()
         row = QHBoxLayout(result)
         row.setContentsMargins(0, 0, 0, 0)
@@ -152,6 +160,14 @@ class ChatSheet(Sheet):
     def _take_system(self) -> None:
         self._pause.stop()
         self._change(replace(self.options, system=self.system.toPlainText()))
+
+    def _use(self, name: str) -> None:
+        self._change(self._presets[name])
+        self._show_chosen()  # the button has ticked itself
+
+    def _show_chosen(self) -> None:
+        for name, button in self._uses.items():
+            button.setChecked(name == self.options.preset)
 
     def _change(self, options: ChatOptions) -> None:
         if options != self.options:

@@ -116,13 +116,13 @@ class Group(QWidget):
 
     reset_wanted = Signal()
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, about: str = "Back to what it is at first") -> None:
         super().__init__()
         self.reset = QPushButton("Reset")
         self.reset.setProperty("kind", "quiet")
         self.reset.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.reset.setAccessibleName(f"Reset: {title}")
-        self.reset.setToolTip("Back to what it is at first")
+        self.reset.setToolTip(about)
         self.reset.clicked.connect(self.reset_wanted)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

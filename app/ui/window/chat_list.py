@@ -37,6 +37,8 @@ MORE: Final = 30
 """Heights in px of the rows, and the width of a row's button."""
 
 _EDGE: Final = 8
+_BEFORE: Final = 16
+"""Signs before what was found."""
 
 
 EXPORTS: Final = {
@@ -314,6 +316,7 @@ class RowPainter(QStyledItemDelegate):
     def _excerpt(self, painter: QPainter, place: QRect, excerpt: str) -> None:
         """What was found stands out by weight and colour."""
         colours, x = theme.current(), place.left()
+        excerpt = near(excerpt)
         for i, piece in enumerate(excerpt.replace(Hit.STOP, Hit.START).split(Hit.START)):
             found = bool(i % 2)
             weight = QFont.Weight.DemiBold if found else QFont.Weight.Normal
@@ -328,6 +331,15 @@ class RowPainter(QStyledItemDelegate):
             spot = QRect(x, place.top(), room, place.height())
             painter.drawText(spot, Qt.AlignmentFlag.AlignVCenter, shown)
             x += metrics.horizontalAdvance(shown)
+
+
+def near(excerpt: str) -> str:
+    """An excerpt with few words before what was found, so that this is seen in a narrow list."""
+    before, mark, after = excerpt.partition(Hit.START)
+    if not mark or len(before) <= _BEFORE:
+        return excerpt
+    words = before[-_BEFORE:].partition(" ")[2]
+    return f"… {words}{mark}{after}"
 
 
 def _side(text: str) -> Qt.AlignmentFlag:

@@ -251,6 +251,19 @@ class Controller(QObject):
         self.current.options = options.json()
         self.edited.emit(self.current)
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the next answer of the shown chat is thought about first."""
+        return ChatOptions.of_json(self.current.options).over(self._flow.current).think
+
+    def set_think(self, think: bool) -> None:
+        """For the shown chat where it has that of its own, else for all."""
+        options = ChatOptions.of_json(self.current.options)
+        if options.get("think") is None:
+            self._flow.change(think=think)
+        elif options.get("think") != think:
+            self.set_options(options.choose("think", think))
+
     def _start_at(self, turn: str | None) -> None:
         self.current.start = turn
         self.edited.emit(self.current)

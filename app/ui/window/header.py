@@ -45,6 +45,13 @@ class StateChip(QAbstractButton):
         self.updateGeometry()
         self.update()
 
+    def text_within(self, room: int) -> str:
+        """What there is room for in px: all, the speed-up alone, or nothing beside the sign."""
+        gain = self.state.text.rpartition(" ")[2]
+        forms = (self.state.text, gain if gain.startswith("×") else "")
+        width = self.fontMetrics().horizontalAdvance
+        return next((form for form in forms if width(form) <= room), "")
+
     def sizeHint(self) -> QSize:
         return QSize(self.fontMetrics().horizontalAdvance(self.state.text) + 22, 24)
 
@@ -65,9 +72,7 @@ class StateChip(QAbstractButton):
             painter.setBrush(QColor(colours.text) if filled else Qt.BrushStyle.NoBrush)
             painter.drawEllipse(QRectF(3.5, middle - 4, 8, 8))
         painter.setPen(QColor(colours.muted if self.state.level is Level.BUSY else colours.text))
-        text = self.fontMetrics().elidedText(
-            self.state.text, Qt.TextElideMode.ElideRight, self.width() - 20
-        )
+        text = self.text_within(self.width() - 20)
         place = QRectF(20, 0, self.width() - 20, self.height())
         painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, text)
         if self.hasFocus():

@@ -83,6 +83,7 @@ LEAST: Final = (360, 320)
 """Width and height in px: a phone's width, and a small screen's height at 200 per cent."""
 
 
+_ANOTHER_FOLDER: Final = "Choose another folder …"
 _UNDO: Final = "undo"
 """The topic of what offers a deletion back."""
 
@@ -99,12 +100,14 @@ class MainWindow(QMainWindow):
         look: Theme,
         remembered: QSettings | None = None,
         problems: Sequence[str] = (),
+        folder_problems: Sequence[str] = (),
         jobs: JobSource | None = None,
         keep_token: Callable[[str], str] = lambda _: "",
         history: History | None = None,
         codec: Codec | None = None,
     ) -> None:
-        """`remembered` holds place and size; `problems` were found on the way here.
+        """`remembered` holds place and size; `problems` were found on the way here,
+        `folder_problems` with the folder for chats and models.
 
         `keep_token` keeps the user's token for the hub, and returns what is to be said of that.
         Without a `history` chats go with the window. `codec` is how figures are exported.
@@ -163,8 +166,13 @@ class MainWindow(QMainWindow):
         self.controller.load()
         self.model_list.refresh()
         self._find_devices()
-        for problem in (*problems, *filter(None, [models.problem])):
+        for problem in problems:
             self.notices.add(problem)
+        for problem in folder_problems:
+            self._offer_folder(self.notices.add(problem))
+        if models.problem:
+            told = self.notices.add(models.problem)
+            told.add_button(_ANOTHER_FOLDER).clicked.connect(self.models_sheet.choose_place)
         geometry.place(self, remembered)
 
     # --- construction -----------------------------------------------------------
@@ -230,15 +238,15 @@ class MainWindow(QMainWindow):
         self.chats.edited.connect(controller.edit)
         self.chats.chosen.connect(controller.choose)
         self.chats.removed.connect(controller.remove)
+        self.chats.whole_wanted.connect(controller.remember_all)
         self._offer_room()
-        controller.edited.connect(self._show_start)
+        controller.edited.connect(self._show_options)
         controller.edited.connect(self.context.recount)
         self.composer.options_wanted.connect(self.actions_.chat_options.trigger)
         self.presetting.failed.connect(self._tell)
         self.presetting.told.connect(self.notices.add)
         self.composer.files_wanted.connect(self.actions_.attach.trigger)
         self.composer.stop_wanted.connect(controller.stop)
-        self.composer.think_changed.connect(lambda think: self.flow.change(think=think))
         for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):
             sheet.closed.connect(self._close_sheet)
         self.sheet.folder_wanted.connect(self._choose_folder)
@@ -314,7 +322,7 @@ class MainWindow(QMainWindow):
         book.turns_changed.connect(self._show_turns)
         book.listed.connect(self._show_chats)
         book.deleted.connect(self._offer_chat_back)
-        book.told.connect(lambda error: self._tell(error, "history"))
+        book.told.connect(self._tell_of_file)
         self.archive.kept_again.connect(lambda: self.notices.drop("history"))
         controller.removed.connect(self._offer_turns_back)
         controller.answers.changed.connect(self._show_chats)
@@ -356,8 +364,7 @@ class MainWindow(QMainWindow):
         follow("theme", self._look.choose)
         follow("text_size", self._look.set_text_size)
         follow("send_with", self.composer.set_send_with)
-        follow("think", self.composer.set_think)
-        follow("think", self.context.set_think)
+        follow("think", lambda _: self.writing.show_think())
         follow("model", self.header.picker.set_chosen)
         follow("model", lambda _: self._offer_model())
         follow("model", lambda model: self.demo_note.setVisible(model == "demo"))
@@ -382,7 +389,7 @@ class MainWindow(QMainWindow):
     def _offer_room(self) -> None:
         """What can be done where a chat has become too long; seen with the warning."""
         for text, operation in (
-            ("Drop oldest", self.controller.forget_oldest),
+            ("Drop oldest", self._drop_oldest),
             ("New chat", self.actions_.new_chat.trigger),
             ("More room", self.toggle_settings),
         ):
@@ -399,20 +406,26 @@ class MainWindow(QMainWindow):
         self.chats.show_turns(chat)
         self._show_chats()
 
-    def _show_start(self) -> None:
-        """From where on a model is given the chat on view, where that is not its beginning."""
-        chat = self.controller.current
-        left_out = len(chat.path()) - len(chat.given())
-        if not left_out:
+    def _show_options(self, chat: Conversation) -> None:
+        """It has other ones, or a model is given another part of it."""
+        self.chats.show_turns(chat)
+        if chat.start is None:
             self.notices.drop("start")
-            return
-        oldest = words.number(left_out, "message")
-        told = self.notices.add(
-            f"The model no longer reads the oldest {oldest} of this chat.",
-            "They are still here to be read.",
-            topic="start",
-        )
-        told.add_button("Have it read them again").clicked.connect(self.controller.remember_all)
+        if self.sides.sheet is self.chat_sheet and chat is self.controller.current:
+            self.presetting.show(chat)
+
+    def _drop_oldest(self) -> None:
+        """What that did is seen in the chat, where it may be far up: it is said as well."""
+        self.controller.forget_oldest()
+        chat = self.controller.current
+        if left_out := len(chat.path()) - len(chat.given()):
+            oldest = words.number(left_out, "message")
+            told = self.notices.add(
+                f"The model no longer reads the oldest {oldest} of this chat.",
+                "They are still here to be read.",
+                topic="start",
+            )
+            told.add_button("Undo").clicked.connect(self.controller.remember_all)
 
     def _show_chats(self) -> None:
         controller = self.controller
@@ -561,7 +574,7 @@ class MainWindow(QMainWindow):
     def _show_context(self) -> None:
         if self.controller.current is not self._started:
             self._started = self.controller.current
-            self._show_start()
+            self.notices.drop("start")
             if self.sides.sheet is self.chat_sheet:
                 self.presetting.show(self.controller.current)
         self.writing.show(self.controller.current)
@@ -587,6 +600,15 @@ class MainWindow(QMainWindow):
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
             )
+
+    def _tell_of_file(self, error: SlipstreamError) -> None:
+        told = self._tell(error, "history")
+        if not self.controller.book.lasting:
+            self._offer_folder(told)
+
+    def _offer_folder(self, notice: Notice) -> None:
+        button = notice.add_button(_ANOTHER_FOLDER)
+        button.clicked.connect(lambda: self._choose_folder("data"))
 
     def _tell_not_saved(self, error: SlipstreamError) -> None:
         told = self._tell(error, "settings")
@@ -694,6 +716,7 @@ class MainWindow(QMainWindow):
         folder = QFileDialog.getExistingDirectory(self, "Move to", str(paths.data().parent))
         if folder:
             self.flow.change(**{setting: folder})
+            self.notices.add(f"Chats and models move to {folder} when Slipstream starts again.")
 
     def _open_help(self, topic: Topic) -> None:
         self.help.show_topic(topic)

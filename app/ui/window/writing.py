@@ -43,6 +43,8 @@ class Writing(QObject):
         self._save.timeout.connect(self.keep)
         composer.edited.connect(self._edited)
         composer.send_wanted.connect(self.send)
+        composer.think_changed.connect(controller.set_think)
+        controller.edited.connect(self.show_think)
         composer.files_given.connect(self.attach)
         context.changed.connect(self._show_use)
         context.counted.connect(lambda: composer.set_tokens(context.tokens))
@@ -54,7 +56,13 @@ class Writing(QObject):
             self._sending = False
             self._shown = conversation
             self._composer.set_draft(Draft.of_json(conversation.draft))
+            self.show_think()
         self.refresh()
+
+    def show_think(self) -> None:
+        """The chat on view has other options, or the settings have."""
+        self._composer.set_think(self._controller.thinks)
+        self._context.set_think(self._controller.thinks)
 
     def refresh(self) -> None:
         """The chat on view has grown."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
 from app.errors import DeviceError, OutputError
+from app.history import History
 from app.settings import Settings
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
-from tests.ui.fakes import BatchEngine
+from tests.ui.fakes import BatchEngine, FakeModels
 
 Ask = Callable[[MainWindow, str], None]
 
@@ -98,7 +100,7 @@ def test_a_full_chat_goes_on_without_its_oldest_messages(
     window.composer.send.click()
     wait_until(lambda: len(engine.asked) == 5 and not window.controller.busy)
     assert engine.asked[-1].chat[0].content == "Question 2 ?"
-    button(window, "Have it read them again").click()
+    button(window, "Undo").click()
     assert notices(window) == []
     assert window.controller.current.start is None
 
@@ -111,10 +113,59 @@ def test_what_is_said_of_a_chat_is_seen_in_that_chat(
     for text in ("One", "Two"):
         ask(window, text)
     first = window.controller.current
-    window.controller.forget_oldest()
+    window._drop_oldest()
     assert len(notices(window)) == 1
+    divider = window.chats.view._divider
+    assert divider.isVisible()
     window.actions_.new_chat.trigger()
     assert notices(window) == []
+    assert not window.chats.view._divider.isVisible()
     if other == "back":
         window.controller.show_chat(first.id)
-        assert len(notices(window)) == 1
+        assert notices(window) == []
+        assert divider.isVisible()  # where it is seen for good
+
+
+def test_the_chat_shows_from_where_on_it_is_read(open_window: OpenWindow, ask: Ask) -> None:
+    window = open_window()
+    for text in ("One", "Two"):
+        ask(window, text)
+    view, divider = window.chats.view, window.chats.view._divider
+    assert not divider.isVisible()
+    window.controller.forget_oldest()
+    second = next(m for m in view.messages if m.turn.text == "Two")
+    assert divider.isVisible()
+    assert divider.geometry().bottom() < second.y()
+    assert divider.y() > view.answers[0].geometry().bottom()
+    divider.findChild(QAbstractButton).click()
+    assert window.controller.current.start is None
+    assert not divider.isVisible()
+
+
+def test_a_folder_that_cannot_be_used_offers_another(
+    open_window: OpenWindow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: WaitUntil,
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "elsewhere"))
+    (tmp_path / "file").touch()
+    (tmp_path / "elsewhere").mkdir()
+    models = FakeModels()
+    models.problem = "The folder for models, `/gone`, is not there."
+    window = open_window(
+        models=models,
+        history=History(tmp_path / "file" / "chats.db"),
+        folder_problems=["`/old` could not be moved to `/full`: No space left."],
+    )
+    wait_until(lambda: len(notices(window)) == 3)
+    for message in notices(window):
+        notice = next(n for n in window.notices.all if n.message == message)
+        assert [b.text() for b in notice.findChildren(QPushButton)] == ["Choose another folder …"]
+    for message, setting in (
+        ("could not be moved", "data"),
+        ("folder for models", "models_folder"),
+    ):
+        notice = next(n for n in window.notices.all if message in n.message)
+        notice.findChild(QPushButton).click()
+        assert getattr(window.flow.current, setting) == str(tmp_path / "elsewhere")

@@ -11,6 +11,7 @@ from app import paths, presets
 from app.presets import ChatOptions
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,7 @@ def test_a_system_prompt_belongs_to_its_chat(
     assert options(window) == ChatOptions()
     assert window.chat_sheet.system.toPlainText() == ""
     assert window.chat_sheet.think.choice() == ""
+    assert window.chat_sheet.think.button("").isChecked()  # "As set" is a choice too
 
 
 def test_a_preset_is_saved_used_and_removed(open_window: OpenWindow, qtbot: QtBot) -> None:
@@ -53,6 +55,9 @@ def test_a_preset_is_saved_used_and_removed(open_window: OpenWindow, qtbot: QtBo
     sheet._list.itemAt(0).widget().layout().itemAt(0).widget().click()
     assert options(window).system == "Be terse."
     assert options(window).preset == "Terse"
+    assert sheet._uses["Terse"].isChecked()
+    sheet._uses["Terse"].click()
+    assert sheet._uses["Terse"].isChecked()  # it is in use still
     sheet.preset_removed.emit("Terse")
     assert presets.load(paths.presets_file()).presets == {}
     assert options(window).system == "Be terse."  # the chat keeps what it has
@@ -75,3 +80,32 @@ def test_a_broken_file_of_presets_is_said(open_window: OpenWindow) -> None:
     window = open_window()
     window.actions_.chat_options.trigger()
     assert "presets.json.broken" in window.notices.all[-1].message
+
+
+def test_the_composer_thinks_as_its_chat_does(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine()
+    window = open_window(engine)
+    think = window.composer._think
+    think.click()
+    assert window.flow.current.think  # for all chats: this one has no choice of its own
+    window.controller.set_options(ChatOptions().choose("think", False))
+    assert not think.isChecked()
+    window.controller.ask("One")
+    wait_until(lambda: not window.controller.busy)
+    first = window.controller.current
+    window.actions_.new_chat.trigger()
+    assert think.isChecked()
+    window.controller.ask("Two")
+    wait_until(lambda: not window.controller.busy)
+    window.controller.show_chat(first.id)
+    assert not think.isChecked()
+    think.click()
+    assert options(window).get("think") is True
+    assert window.flow.current.think
+    window.flow.change(think=False)
+    assert think.isChecked()
+    window.controller.ask("Three")
+    wait_until(lambda: len(engine.asked) == 3)
+    assert [ask.params.think for ask in engine.asked] == [False, True, True]

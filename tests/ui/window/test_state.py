@@ -7,8 +7,10 @@ from PySide6.QtCore import QObject
 
 from app.engine import LoadedModel, RoundRecord
 from app.engine.fake import FAKE_CPU
+from app.ui.look.theme import Theme
 from app.ui.meters.model import Meters
-from app.ui.window.state import Level, state_of
+from app.ui.window.header import StateChip
+from app.ui.window.state import Level, State, state_of
 from tests.ui.meters.test_meters import record
 
 
@@ -69,3 +71,15 @@ def test_a_gpu_that_was_asked_for_and_not_used_is_a_warning(meters: Meters) -> N
 def test_what_is_being_done_comes_first(meters: Meters) -> None:
     state = state_of(show(meters, model()), "Loading the model … 40%")
     assert (state.level, state.text) == (Level.BUSY, "Loading the model … 40%")
+
+
+def test_a_narrow_chip_tells_the_speed_up_or_nothing(look: Theme) -> None:
+    """A word that is cut tells nothing."""
+    chip = StateChip()
+    chip.show_state(State(Level.ON, "DFlash on ×2.4", ""))
+    whole = chip.fontMetrics().horizontalAdvance("DFlash on ×2.4")
+    assert chip.text_within(whole) == "DFlash on ×2.4"
+    assert chip.text_within(whole - 1) == "×2.4"
+    assert chip.text_within(4) == ""
+    chip.show_state(State(Level.OFF, "DFlash ready", ""))
+    assert chip.text_within(whole - 30) == ""
