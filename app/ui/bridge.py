@@ -5,8 +5,9 @@ concerns everybody (which model is loaded, how fast it decodes plainly, whether 
 plain text) is told by the bridge's own signals.
 
 A timer drains, so that the rate of arrival never drives the rate of painting. Rounds
-that came since the last turn go on as one signal. Where handling a turn takes longer
-than `SLOW`, the interval doubles, up to `LONGEST`, and comes back when turns are quick.
+that came since the last turn go on as one signal. What a turn costs, with the layout and the
+painting that follow from it, sets how soon the next one comes: so the window takes about
+`SHARE` of a core and no more, however fast the text comes and however dear it is to show.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ ASLEEP: Final = 1_000
 """Milliseconds between two turns: while work is open, under load, when it has ended, and
 where nothing has come for a while."""
 
-SLOW: Final = 0.012
-"""Seconds of a turn from which on the interval doubles."""
+SHARE: Final = 0.18
+"""Of a core, that this thread is to take while text comes."""
 
 
 class Request(QObject):
@@ -110,6 +111,7 @@ class EngineBridge(QObject):
         self._engine = engine
         self._client = engine.client()
         self._requests: dict[int, Request] = {}
+        self._spent = time.thread_time()  # by this thread, when the last turn began
         self._timer = QTimer(self, interval=IDLE)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self.drain)
@@ -150,7 +152,7 @@ class EngineBridge(QObject):
 
     def drain(self) -> None:
         """Hand on what came since the last turn, oldest first."""
-        began = time.perf_counter()
+        before, self._spent = self._spent, time.thread_time()
         events = self._client.drain()
         at = 0
         while at < len(events):
@@ -167,7 +169,7 @@ class EngineBridge(QObject):
                 together.append(following)
                 at += 1
             self._tell_decoded(together)
-        self._pace(time.perf_counter() - began, bool(events))
+        self._pace(self._spent - before, bool(events))
 
     def _tell_decoded(self, events: list[Decoded]) -> None:
         reply = self._requests[events[0].request]
@@ -221,14 +223,16 @@ class EngineBridge(QObject):
                 request.cancelled.emit()
 
     def _pace(self, seconds: float, came: bool) -> None:
+        """Set the interval, after a turn that came to `seconds` of this thread's time."""
         if not self._requests:
             usual = IDLE if came or self.interval < IDLE else min(ASLEEP, self.interval * 2)
             if usual != self.interval:
                 self._timer.setInterval(usual)
-        elif seconds > SLOW:
-            self._timer.setInterval(min(LONGEST, max(SHORTEST, self.interval) * 2))
-        elif self.interval > SHORTEST:
-            self._timer.setInterval(max(SHORTEST, self.interval // 2))
+        else:
+            wanted = max(SHORTEST, min(LONGEST, round(seconds * 1000 / SHARE)))
+            usual = wanted if wanted > self.interval else (self.interval + wanted) // 2
+            if abs(usual - self.interval) > self.interval // 8:  # setting it begins it anew
+                self._timer.setInterval(usual)
 
     def _submit(self, command: Command, kind: type[R]) -> R:
         number = self._client.submit(command)

@@ -1,7 +1,7 @@
 """Figures of the window: `python3 dev.py bench ui [--json]`. Offscreen, on this machine as it is.
 
-A row is `{name, unit, ours, goal, machine}`. `bench_chats.ROWS`, where there is such a module,
-adds rows in the same shape.
+A row is `{name, unit, ours, goal, machine}`. `bench_chats` and `bench_text` add rows
+in the same shape.
 """
 
 from __future__ import annotations
@@ -148,11 +148,8 @@ ROWS: list[Rows] = [starting, typing, idle]
 
 
 def all_rows() -> list[Rows]:
-    try:
-        chats = importlib.import_module("tests.ui.bench_chats")
-    except ModuleNotFoundError:
-        return ROWS
-    return [*ROWS, *chats.ROWS]
+    others = [importlib.import_module(f"tests.ui.bench_{name}") for name in ("chats", "text")]
+    return [*ROWS, *(row for other in others for row in other.ROWS)]
 
 
 def main() -> int:

@@ -47,8 +47,8 @@ For $ax^2 + bx + c = 0$ with $a \neq 0$ (it costs $5 to $6):
 
 $$x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}$$
 
-\[ |x| = \begin{cases} x & \text{if } x \ge 0 \\ -x & \text{otherwise} \end{cases} \
-\qquad A = \begin{pmatrix} 1 & 0 \\ 0 & 1 \end{pmatrix} \qquad \boxed{x = 42} \]
+\[ |x| = \begin{cases} x & \text{if } x \ge 0 \\ -x & \text{otherwise} \end{cases} \quad
+A = \begin{pmatrix} 1 & 0 \\ 0 & 1 \end{pmatrix} \qquad \boxed{x = 42} \]
 
 ## A table
 

@@ -272,9 +272,9 @@ class AnswerView(QWidget):
         if figures is not None:
             self._facts.setText(words.footer(figures))
             self._facts.setAccessibleName(f"{words.footer(figures)} {note}".strip())
-            facts = [*why.reasons(figures), *words.details(figures).split("\n")]
-            self._details.setText(lines(facts))
-            self._details.setAccessibleName(" ".join(facts))
+            reasons, facts = why.reasons(figures), words.details(figures).split("\n")
+            self._details.setText(lines(reasons, facts))
+            self._details.setAccessibleName(" ".join([*reasons, *facts]))
         if isinstance(self.turn.error, SlipstreamError):
             self._show_failure(self.turn.error)
 

@@ -30,9 +30,11 @@ def small(text: str) -> QLabel:
     return result
 
 
-def lines(texts: Sequence[str]) -> str:
-    """Each in a line of its own, with air between them, as a label's rich text."""
-    return f'<div style="line-height:140%">{"<br>".join(map(html.escape, texts))}</div>'
+def lines(first: Sequence[str], others: Sequence[str]) -> str:
+    """Each in a line of its own, with air between them, as a label's rich text; `first` bold."""
+    strong = [f"<b>{html.escape(text)}</b>" for text in first]
+    text = "<br>".join([*strong, *map(html.escape, others)])
+    return f'<div style="line-height:140%">{text}</div>'
 
 
 def note(text: str) -> QLabel:

@@ -26,7 +26,7 @@ def reasons(figures: Figures) -> list[str]:
         _fell_back(figures),
         _dear(figures),
         _changed(figures),
-        acceptance(figures.totals),
+        acceptance(figures.totals, figures.context),
     ]
     return [reason for reason in told if reason]
 
@@ -82,7 +82,7 @@ def _changed(figures: Figures) -> str:
     )
 
 
-def acceptance(totals: RoundTotals) -> str:
+def acceptance(totals: RoundTotals, context: int = 0) -> str:
     """Why few guesses held, by how acceptance falls from place to place in the block."""
     if not totals.rounds:
         return ""
@@ -109,7 +109,8 @@ def acceptance(totals: RoundTotals) -> str:
             "The first guess of a block mostly failed while those after it held: that looks like "
             "a fault in what the drafter is given. Please report it."
         )
+    long = ", or with a context this long," if context >= _LONG_CONTEXT else ""
     return (
         f"Few guesses held ({first / drafted:.0%} of the first ones, fewer at each place after "
-        "it): text in this language or of this kind, or with a context this long, is hard to guess."
+        f"them): text in this language or of this kind{long} is hard to guess."
     )

@@ -1,0 +1,212 @@
+"""What text costs the window, as rows of `bench`: long answers at a pace, large blocks, memory.
+
+The scripted engine works in the window's own thread: what it takes there is not the window's,
+and is taken off its share of a core.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tests.ui.bench import Row, Rows
+
+TOKENS = 60_000
+SEGMENT_S = 8.0
+"""How long the pace is kept at the beginning of the answer, and again at its end. What lies
+between comes as fast as it can, and is not measured."""
+
+
+def streaming() -> Iterator[Row]:
+    """60,000 tokens with all meters on, at a slow model's pace and at a fast one's."""
+    for rate in (400, 1_500):
+        found = _apart(f"paced({rate})")
+        at = f"at {rate:,} tokens/s"
+        yield Row(f"event-loop gap p99 {at}", "ms", round(found["p99"], 1), 50.0)
+        yield Row(f"event-loop gap worst {at}", "ms", round(found["worst"], 1), 150.0)
+        yield Row(f"share of a core, first tokens {at}", "%", round(found["first"], 1), 25.0)
+        yield Row(f"share of a core, last tokens {at}", "%", round(found["last"], 1), 25.0)
+        yield Row(f"bytes of memory a character {at}", "B", round(found["bytes"]), 200.0)
+
+
+def large_blocks() -> Iterator[Row]:
+    """What a table or code of a size that nobody asks for holds the loop at most."""
+    for name, call in (
+        ("table of 200 columns and 600 rows", "'table'"),
+        ("code of 10,000 lines", "'code'"),
+    ):
+        found = _apart(f"large({call})")
+        yield Row(f"event-loop gap worst, {name}", "ms", round(found["worst"], 1), 100.0)
+
+
+def _apart(call: str) -> dict[str, float]:
+    """In a process of its own, so that no row pays for another's window."""
+    code = f"import json; from tests.ui import bench_text as b; print(json.dumps(b.{call}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+def paced(rate: float) -> dict[str, float]:
+    """What `streaming` tells, of one rate."""
+    from app.engine import Command, Decoded, Event, Script
+    from tests.ui.bench_chats import resident
+    from tests.ui.fakes import BatchEngine
+    from tests.ui.test_speed import prose
+
+    class Paced(BatchEngine):
+        """Gives tokens as they are due."""
+
+        def __init__(self, script: Script) -> None:
+            super().__init__(script, batch=1_000)
+            self.own, self.given, self.hurry = 0.0, 0, False  # `own`: seconds of this thread
+            self.begin()
+
+        def begin(self) -> None:
+            self._start, self._before = time.perf_counter(), self.given
+
+        def step(self) -> bool:
+            due = self._before + rate * (time.perf_counter() - self._start)
+            if not self.hurry and self.given and self.given >= due:
+                return False
+            began = time.thread_time()
+            more = super().step()
+            self.own += time.thread_time() - began
+            return more
+
+        def events(self, request: int, command: Command) -> Iterator[Event]:
+            for event in super().events(request, command):
+                if isinstance(event, Decoded):
+                    self.given += len(event.round.emitted) if event.round else 1
+                yield event
+
+    text = prose(TOKENS + 4_000)
+    engine = Paced(Script(text=text, accepted=(5, 2, 7, 0, 4), block=8))
+    window, turn = _window(engine)
+    gaps = _Gaps()
+    before = resident()
+
+    def segment() -> float:
+        """Per cent of a core that the window takes for a while."""
+        engine.begin()
+        spent, own, began = time.process_time(), engine.own, time.perf_counter()
+        gaps.start()
+        while time.perf_counter() - began < SEGMENT_S:
+            turn()
+        gaps.stop()
+        took = time.perf_counter() - began
+        return (time.process_time() - spent - (engine.own - own)) / took * 100
+
+    engine.begin()
+    window.controller.ask("Go")
+    first = segment()
+    engine.hurry, engine.batch = True, 24
+    last_at = TOKENS - int(rate * SEGMENT_S)
+    while engine.given < last_at:
+        turn()
+    engine.hurry, engine.batch = False, 1_000
+    last = segment()
+    gc.collect()
+    shown = len(window.controller.current.path()[-1].text)
+    held = (resident() - before) * 1e6 / shown
+    return {
+        "p99": gaps.percentile(0.99),
+        "worst": max(gaps.all),
+        "first": first,
+        "last": last,
+        "bytes": held,
+        "tokens": engine.given,
+        "work_p99": sorted(gaps.work)[int(len(gaps.work) * 0.99)],
+        "work_worst": max(gaps.work),
+    }
+
+
+def large(kind: str) -> dict[str, float]:
+    """What `large_blocks` tells, of one kind."""
+    from app.engine import Script
+    from tests.ui.fakes import BatchEngine
+    from tests.ui.markdown.test_cost import CODE, WIDE
+
+    text = {"table": WIDE, "code": CODE}[kind]
+    window, turn = _window(BatchEngine(Script(text=text), batch=40))
+    gaps = _Gaps()
+    gaps.start()
+    window.controller.ask("Go")
+    turn()
+    while window.controller.busy or not all(a.rendered for a in window.chats.view.answers):
+        turn()
+    until = time.perf_counter() + 3.0  # its colours come afterwards
+    while time.perf_counter() < until:
+        turn()
+    gaps.stop()
+    return {"worst": max(gaps.all), "work_worst": max(gaps.work)}
+
+
+@dataclass(slots=True)
+class _Gaps:
+    """Milliseconds between turns of the event loop that wants to turn every 5 ms."""
+
+    all: list[float] = field(default_factory=list)
+    work: list[float] = field(default_factory=list)  # of this thread, in the same turns
+    _timer: object = None
+
+    def start(self) -> None:
+        from PySide6.QtCore import Qt, QTimer
+
+        last = (time.perf_counter(), time.thread_time())
+
+        def tick() -> None:
+            nonlocal last
+            now = (time.perf_counter(), time.thread_time())
+            self.all.append((now[0] - last[0]) * 1000)
+            self.work.append((now[1] - last[1]) * 1000)
+            last = now
+
+        timer = QTimer(interval=5)
+        timer.setTimerType(Qt.TimerType.PreciseTimer)
+        timer.timeout.connect(tick)
+        timer.start()
+        self._timer = timer
+
+    def stop(self) -> None:
+        self._timer.stop()  # type: ignore[attr-defined]
+
+    def percentile(self, share: float) -> float:
+        return sorted(self.all)[int(len(self.all) * share)]
+
+
+def _window(engine: object) -> tuple[object, Callable[[], None]]:
+    """A window with its meters, and a turn of the loop that sleeps where nothing is due."""
+    import os
+
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from PySide6.QtCore import QEventLoop
+    from PySide6.QtWidgets import QApplication
+
+    from app.settings import Settings
+    from app.ui.look.theme import Theme
+    from app.ui.window.main_window import MainWindow
+    from tests.ui.fakes import FakeModels
+
+    app = QApplication.instance() or QApplication([])
+    window = MainWindow(
+        engine, FakeModels(), Settings(n_ctx=262_144, theme="light"), lambda _: None,
+        Theme(app, "light"),
+    )  # fmt: skip
+    window.resize(1280, 800)
+    window.show()
+    while window.loader.obstacle:
+        app.processEvents()
+
+    def turn() -> None:
+        app.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
+
+    return window, turn
+
+
+ROWS: list[Rows] = [streaming, large_blocks]
