@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,7 @@ def test_what_a_type_comes_to_is_what_the_converter_plans(tmp_path: Path) -> Non
     model = Qwen35.read(read_config(tmp_path, qwen35.ARCHITECTURES))
     tensors = [(e.name, e.stored_shape or e.shape) for e in expected_tensors(model)]
     tensors = sorted((t for t in tensors if t[0] != "output.weight"), key=lambda t: order(t[0]))
+    assert full_size.converted_bytes(32) == sum(2 * prod(shape) for _, shape in tensors)
     for one in catalog.STORED:
         kinds = choose_kinds(tensors, WeightType(one.type), Recipe(one.recipe))
         sizes = (bytes_of(shape, kind) for (_, shape), kind in zip(tensors, kinds, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -151,6 +152,7 @@ class _Selftest(_Steps):
 
     def _others(self) -> dict[str, _Step]:
         others: dict[str, _Step] = {
+            "logits": self._logits,
             "lossless": self._compare,
             "acceptance": self._acceptance,
             "stream": self._join,
@@ -171,6 +173,15 @@ class _Selftest(_Steps):
             raise _Wrong("An answer is empty.")
         tokens = sum(trial.answer.completion_tokens for trial in trials)
         return f"{len(trials)} answers, {tokens} tokens"
+
+    def _logits(self) -> str:
+        """Numbers that are none all lose against each other, and look like an answer."""
+        trial = self._plain[0]
+        chat = [ChatMessage(Role.USER, trial.prompt)]
+        found = self._client.compare(chat, self._params, trial.answer.token_ids, 1)
+        if not (math.isfinite(found.gap) and math.isfinite(found.spread)):
+            raise _Wrong("The model computes numbers that are not finite: it cannot answer.")
+        return f"all finite, the best {found.gap:.2g} above the second"
 
     def _compare(self) -> str:
         """Word for word the same, or different where the target alone is undecided."""

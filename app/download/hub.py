@@ -126,10 +126,7 @@ class Hub:
             try:
                 return ask()
             except OfflineModeIsEnabled:
-                raise DownloadError(
-                    f"{what} is not here, and the hub's client is set to stay offline.",
-                    remedy="Unset `HF_HUB_OFFLINE`, then try again.",
-                ) from None
+                raise offline(what) from None
             except (HfHubHTTPError, httpx2.HTTPError) as error:
                 self.wait(error, attempt, what)
         raise AssertionError("the last attempt raises")
@@ -193,6 +190,13 @@ class Hub:
     def _blobs(self, listing: Listing) -> Path:
         folder = repo_folder_name(repo_id=listing.repo, repo_type="model")
         return self.cache / folder / "blobs"
+
+
+def offline(what: str) -> DownloadError:
+    return DownloadError(
+        f"{what} is not here, and the hub's client is set to stay offline.",
+        remedy="Unset `HF_HUB_OFFLINE`, then try again.",
+    )
 
 
 def open_hub(access: Any, note: Note) -> Hub:

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import httpx2
 from huggingface_hub import get_session, hf_hub_download
-from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 from huggingface_hub.utils.tqdm import tqdm as hub_tqdm
 
-from app.download.hub import TRIES, Hub, size_of
+from app.download.hub import TRIES, Hub, offline, size_of
 from app.download.listing import Listing, RemoteFile
 from app.errors import DownloadError, NoSpaceError
 from app.files import is_full
@@ -97,6 +97,8 @@ def _grow(hub: Hub, listing: Listing, file: RemoteFile, part: Path, tell: OnByte
             # What has moved is no failed attempt, however often it breaks off.
             moved = size_of(part) > before
             hub.wait(error, 0 if moved else attempt, f"`{file.name}` of `{listing.repo}`")
+        except OfflineModeIsEnabled:  # an `OSError` too
+            raise offline(f"`{file.name}` of `{listing.repo}`") from None
         except OSError as error:
             raise _disk_error(error, part) from error
         have = size_of(part)

@@ -366,7 +366,7 @@ class Job:
     def _fail(self, error: SlipstreamError) -> None:
         _log.info("Getting `%s` stopped: %s", self.journal.id, error)
         how = repair_of(error, self.journal.step)
-        failure = Failure(error.message, error.remedy, how.value)
+        failure = Failure(error.message, error.remedy, how.value, self.journal.step.value)
         with contextlib.suppress(SlipstreamError):  # then the disk is full, which is being said
             self._note(replace(self.journal, failure=failure))
 

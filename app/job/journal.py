@@ -33,11 +33,12 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why the job stands still; empty where someone stopped it."""
+    """Why the job stands still, and at which `Step`; empty where someone stopped it."""
 
     message: str = ""
     remedy: str = ""
     repair: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,10 @@ from app.proof import Proof, Subject
 from app.proof import Run as ProofRun
 from tests.cli.support import Run, Slipstream
 
-NAMES = ["native library", "model", "answers", "lossless", "acceptance", "stream", "second turn"]
+NAMES = [
+    *("native library", "model", "answers", "logits"),
+    *("lossless", "acceptance", "stream", "second turn"),
+]
 
 
 class Bent(FakeEngine):
@@ -81,6 +84,16 @@ def test_a_drafter_that_changes_the_text(slipstream: Slipstream, engine: Bent) -
     told = failures(slipstream("selftest", "--json"))
     assert list(told) == ["lossless"]
     assert "from token 3 on" in told["lossless"]
+
+
+@pytest.mark.parametrize(("gap", "spread"), [(float("nan"), 0.0), (1.0, float("inf"))])
+def test_logits_that_are_no_numbers(
+    slipstream: Slipstream, engine: Bent, gap: float, spread: float
+) -> None:
+    engine.script.control = Control(gap, spread, flips=False)
+    told = failures(slipstream("selftest", "--json"))
+    assert list(told) == ["logits"]
+    assert "not finite" in told["logits"]
 
 
 def test_nothing_is_accepted(slipstream: Slipstream, engine: Bent) -> None:

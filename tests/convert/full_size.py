@@ -46,6 +46,14 @@ def shapes(layers: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield f"model.visual.blocks.{block}.mlp.linear_fc2.weight", (1024, 4096)
 
 
+def converted_bytes(layers: int) -> int:
+    """Of the weights, those that are read: vision and multi-token prediction are left out."""
+    left_out = ("model.visual.", "mtp.")
+    return sum(
+        2 * math.prod(shape) for name, shape in shapes(layers) if not name.startswith(left_out)
+    )
+
+
 def write_checkpoint(folder: Path, layers: int) -> int:
     """Writes it shard by shard; the result is the bytes of its weights."""
     folder.mkdir(parents=True)
@@ -154,7 +162,8 @@ def main() -> int:
         print(
             f"{args.type} on {args.cores} cores: {seconds:.0f} s, "
             f"of them {target['seconds']:.0f} s writing "
-            f"({size / 1e6 / target['seconds']:.0f} MB/s of source; {cpu:.0f} s of CPU), "
+            f"({converted_bytes(args.layers) / 1e6 / target['seconds']:.0f} MB/s of source, "
+            f"without what is left out; {cpu:.0f} s of CPU), "
             f"peak memory {usage.ru_maxrss / 1e6:.2f} GB, file {target['bytes'] / 1e9:.2f} GB, "
             f"peak disk {disk.peak / 1e9:.2f} GB"
         )

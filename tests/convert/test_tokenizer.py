@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from gguf import GGUFReader
 
-from app.convert import WeightType, convert_target
+from app.convert import WeightType, convert_target, tokenizer
 from app.convert.json_file import JsonFile
 from app.convert.pretokenizer import recognise
 from app.convert.template import chat_template
-from app.errors import CheckpointError, SlipstreamError, UnsupportedModelError
+from app.errors import CheckpointError, ModelFileError, SlipstreamError, UnsupportedModelError
 from tests.convert import tiny
 from tests.convert.test_checkpoint import refuse
 
@@ -79,15 +79,29 @@ def test_another_pre_tokenizer(target: Path, change: Change) -> None:
     ],
 )
 def test_what_makes_no_difference(change: Change) -> None:
-    tokenizer = tiny.tokenizer_json()
-    change(tokenizer)
-    assert recognise(tokenizer, "x") == "qwen35"
+    table = tiny.tokenizer_json()
+    change(table)
+    assert recognise(table, "x") == "qwen35"
 
 
 def test_a_known_neighbour_is_taken_for_what_it_does() -> None:
     """Qwen2's rules, which a fine-tune may have been trained with."""
-    tokenizer = tiny.tokenizer_json(tiny.QWEN35_REGEX.replace(r"\p{M}", ""))
-    assert recognise(tokenizer, "x") == "qwen2"
+    table = tiny.tokenizer_json(tiny.QWEN35_REGEX.replace(r"\p{M}", ""))
+    assert recognise(table, "x") == "qwen2"
+
+
+def test_a_file_that_splits_otherwise_than_its_source_is_no_file(
+    target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever led to it: here, a merge that is lost on the way."""
+    whole = tokenizer._merges
+    monkeypatch.setattr(
+        tokenizer, "_merges", lambda *of: [merge for merge in whole(*of) if merge != "l l"]
+    )
+    with pytest.raises(ModelFileError, match="other tokens than") as caught:
+        convert_target(target, tmp_path / "out" / "x.gguf", WeightType.BF16)
+    assert str(target / "tokenizer.json") in caught.value.message
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_the_regex_is_that_of_transformers(llama_source: Path) -> None:

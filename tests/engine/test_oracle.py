@@ -5,15 +5,22 @@ F32 weights on both sides. What is left is the order of additions.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, Qwen3_5ForCausalLM
+from safetensors.torch import load_file
+from transformers import AutoTokenizer, Qwen3_5ForCausalLM, Qwen3_5TextConfig
 
+from app.binding import NativePair
 from app.binding.inspection import eval_draft, eval_target
+from app.convert import WeightType, convert_target
 from app.engine.pair import LoadedPair
 from assets.demo.train import drafter as reference_drafter
 from assets.demo.train import target as reference_target
+from tests.convert import tiny
 
 from .conftest import DEMO, chat
 
@@ -52,6 +59,31 @@ def test_logits_equal_transformers(
         theirs = model(input_ids=torch.tensor([tokens])).logits[0].float().numpy()
     worst = float(np.abs(ours - theirs[:, : ours.shape[1]]).max())
     assert worst <= 2e-3
+
+
+@pytest.mark.parametrize(("keys", "values"), [(2, 6), (4, 4), (1, 8)])
+def test_logits_equal_transformers_whatever_the_number_of_heads(
+    tmp_path: Path, keys: int, values: int
+) -> None:
+    """Rows of the linear attention in another order would leave every size as it is."""
+    shape = tiny.Target(dtype="F32", key_heads=keys, value_heads=values)
+    folder = tiny.write_target(tmp_path / "source", shape)
+    done = convert_target(folder, tmp_path / "x.gguf", WeightType.F32)
+    ids = [*range(40, 72), *range(100, 132)]
+    pair = NativePair(done.path, n_ctx=256)
+    try:
+        ours = eval_target(pair, ids, 1)
+    finally:
+        pair.close()
+    settings = json.loads((folder / "config.json").read_text("utf-8"))["text_config"]
+    model = Qwen3_5ForCausalLM._from_config(Qwen3_5TextConfig(**settings, dtype="float32"))
+    stored = load_file(folder / "model.safetensors")
+    prefix = "model.language_model."
+    model.model.load_state_dict({name.removeprefix(prefix): t for name, t in stored.items()})
+    model.tie_weights()
+    with torch.no_grad():
+        theirs = model.eval()(input_ids=torch.tensor([ids])).logits[0].numpy()
+    assert float(np.abs(ours - theirs).max()) <= 1e-4 * float(np.abs(theirs).max())
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)

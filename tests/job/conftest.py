@@ -24,6 +24,16 @@ MODEL = KnownModel(
 )
 
 
+def long_folder(place: Path) -> Path:
+    """A folder with a foreign name, in `place`; its path has 250 characters."""
+    folder = place / "Загрузки & 'x'" / "模型 😊"
+    folder /= "м" * min(100, 250 - len(str(folder)) - 1)  # a name has 255 bytes at most
+    while (rest := 250 - len(str(folder))) > 1:
+        folder /= "x" * min(100, rest - 1)
+    folder.mkdir(parents=True)
+    return folder
+
+
 def quickly(
     target: Path,
     draft: Path | None,

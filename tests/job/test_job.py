@@ -26,6 +26,7 @@ from app.errors import (
     OptionError,
     OutputError,
 )
+from app.files import check_writable
 from app.job import Job, Repair, State, Step, Tools
 from app.job.journal import FOLDER
 from app.jobs import CancelToken, JobCancelled
@@ -35,7 +36,7 @@ from tests import hub as faults
 from tests.convert import tiny
 from tests.hub import Hub, wait_until
 from tests.job import killed
-from tests.job.conftest import DEMO, MODEL, quickly
+from tests.job.conftest import DEMO, MODEL, long_folder, quickly
 
 BIG = "model.safetensors"
 
@@ -137,7 +138,7 @@ def test_unfinished_until_it_has_been_tried(
     unfinished = row(root, tmp_path)
     assert unfinished.state is ModelState.UNFINISHED
     assert "answers" in unfinished.reason
-    assert unfinished.failure.repair == Repair.CONVERT
+    assert (unfinished.failure.repair, unfinished.failure.step) == (Repair.CONVERT, Step.CHECK)
     library = Library(root, Bundled(tmp_path / "assets", tmp_path / "cache"))
     with pytest.raises(OptionError, match="not finished"):
         library.open(MODEL.id)
@@ -181,6 +182,27 @@ def test_half_a_snapshot_is_not_converted(hub: Hub, cache: Path, root: Path, too
     hub.seen.clear()
     job.run()
     assert not hub.gets(BIG)
+
+
+def test_offline_it_goes_on_where_all_is_here_and_else_names_what_is_not(
+    hub: Hub, cache: Path, root: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = start(root, tools)
+    job._list(lambda _: None, CancelToken())
+    job._download(lambda _: None, CancelToken())
+    lost = next(cache.rglob("snapshots/*/tokenizer.json"))
+    kept = lost.read_bytes()
+    lost.resolve().unlink()
+    lost.unlink()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DownloadError, match=r"`tokenizer\.json`.*not here"):
+        start(root, tools).run()
+    assert not list(root.rglob("*.gguf"))
+    lost.write_bytes(kept)
+    hub.seen.clear()
+    place = start(root, tools).run()
+    assert Passport.read(place) is not None
+    assert not hub.seen
 
 
 def test_a_checkpoint_that_cannot_be_converted(
@@ -350,6 +372,16 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a disk")
 class TestSmallDisks:
+    def test_a_disk_that_is_read_only(
+        self, hub: Hub, small_disk: Callable[[int], Path], tools: Tools
+    ) -> None:
+        disk = small_disk(30_000_000)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with pytest.raises(OutputError, match="Read-only"):
+            start(disk / "models", tools).run()
+        with pytest.raises(OutputError, match="Read-only"):
+            check_writable(disk)
+
     def test_said_before_the_first_byte(
         self, hub: Hub, small_disk: Callable[[int], Path], tools: Tools
     ) -> None:
@@ -397,16 +429,15 @@ class TestSmallDisks:
         start(disk, converter).run()
 
 
-@pytest.mark.parametrize("name", ["Загрузки/模型 😊", "with space & 'quotes'", "x" * 120])
-def test_paths(
-    hub: Hub, tmp_path: Path, tools: Tools, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = tmp_path / name
+def test_paths(hub: Hub, tmp_path: Path, converter: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = long_folder(tmp_path)
+    assert len(str(base)) >= 249
     monkeypatch.setenv("HF_HOME", str(base / "hf"))
-    place = start(base / "models", tools).run()
+    place = start(base / "models", converter).run()
     passport = Passport.read(place)
     assert passport is not None
     passport.verify(place)
+    assert passport.files["draft"].bytes > 100_000
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions")

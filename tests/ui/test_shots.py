@@ -28,7 +28,7 @@ def test_screenshots(qapp: QApplication, look: Theme) -> None:
             check([file for file in files if file not in floating], (264, 60), palette.window)
             check(floating, (4, 600), palette.surface)
             files = take_models(BUILD, look, palette.name, shots.wait)
-            assert len(files) == 18
+            assert len(files) == 19
             check(files, (20, 300), palette.window)
     finally:
         look.choose("light")

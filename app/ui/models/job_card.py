@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.job import Failure, Repair, State
+from app.job import Failure, Repair, State, Step
+from app.job.state import WORDS
 from app.ui.look import theme
 from app.ui.look.labels import small
 from app.ui.look.theme import Size, Space
@@ -102,7 +103,9 @@ class JobCard(QFrame):
     def show_standing(self, failure: Failure) -> None:
         """Nothing is being done: someone stopped it, or it failed."""
         self._repair = Repair(failure.repair) if failure.repair else None
-        self.words.setText("Paused. What has come so far is kept.")
+        doing = WORDS[Step(failure.step)].lower() if failure.step else ""
+        kept = "Paused. What has come so far is kept."
+        self.words.setText(f"Stopped while {doing}." if doing else kept)
         self.message.setText(failure.message)
         self.remedy.setText(failure.remedy)
         self.help.setText(_HELP[self._repair] if self._repair else "Continue")
@@ -112,7 +115,6 @@ class JobCard(QFrame):
         failed = bool(self.message.text()) and not running
         self.bar.setVisible(running)
         self.percent.setVisible(running)
-        self.words.setVisible(not failed)
         self.message.setVisible(failed)
         self.remedy.setVisible(failed and bool(self.remedy.text()))
         self.token.setVisible(failed and self._repair is Repair.TOKEN)

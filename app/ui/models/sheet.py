@@ -88,6 +88,7 @@ class ModelsSheet(QFrame):
         self.open_file = _button("Open a GGUF file …")
         self.open_file.clicked.connect(self._choose_file_to_open)
         self._problem: Notice | None = None
+        self._said: Notice | None = None
         self.place = Elided()
         self.place.setProperty("kind", "caption")
         self.place.setFont(theme.font(Size.SMALL))
@@ -175,12 +176,18 @@ class ModelsSheet(QFrame):
         self._show()
 
     def say(self, message: str, remedy: str = "", level: str = "info") -> Notice:
-        """Above the list, until it is dismissed."""
-        notice = Notice(message, remedy, level=level)
+        """Above the list, until it is dismissed or something else is said."""
+        if self._said is not None:
+            self._said.dismiss()
+        self._said = notice = Notice(message, remedy, level=level)
+        notice.closed.connect(self._forget_said)
         self._notes.addWidget(notice)
         notice.show()
         self._area.verticalScrollBar().setValue(0)
         return notice
+
+    def _forget_said(self) -> None:
+        self._said = None
 
     def get(self, model: KnownModel) -> None:
         recipe = self.recipe.choice() if self._recipe_row.isVisibleTo(self) else ""
@@ -290,17 +297,16 @@ class ModelsSheet(QFrame):
 
     def _verify(self, model: str) -> None:
         title = self.rows[model].model.title
-        note = self.say(f"Verifying {title} …")
+        self.say(f"Verifying {title} …")
 
-        def done(message: str, remedy: str = "", level: str = "info") -> None:
-            note.dismiss()
-            self.say(message, remedy, level)
+        def whole(_: None) -> None:
+            self.say(f"All files of {title} are what was written.")
 
         self._verifying = task.run(
             self,
             lambda progress, cancel: self._models.verify(model, progress, cancel),
-            lambda _: done(f"All files of {title} are what was written."),
-            lambda error: done(error.message, error.remedy, "error"),
+            whole,
+            self._complain,
         )
 
     def _remove(self, model: str) -> None:

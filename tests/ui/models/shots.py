@@ -29,27 +29,32 @@ FAILURES: Final = {
         "There is no connection to huggingface.co: it does not answer.",
         "Check the network and the proxy, then try again; what is here stays.",
         "retry",
+        "download",
     ),
     "no-room": Failure(
         "The disk of `/home/mina/.local/share/slipstream/models` has 4.1 GB free, but 12.4 GB are "
         "needed: 9.3 GB to download and 2.8 GB to convert, and 256 MB to spare.",
         "Free some space, or choose another folder for models.",
         "room",
+        "list",
     ),
     "damaged": Failure(
         "`target-q4_k_m.gguf` is damaged: its contents are not those that were written.",
         "Convert the model again; if it happens once more, check the disk.",
         "convert",
+        "verify",
     ),
     "token": Failure(
         "huggingface.co does not give `z-lab/Qwen3.5-4B-DFlash` to everybody.",
         "Accept its terms on its page there, and enter your access token.",
         "token",
+        "list",
     ),
     "other": Failure(
         "The tokenizer in `tokenizer.json` is not that of Qwen3.5: it splits text in another way.",
         "Use the original `tokenizer.json`; another tokenizer would give other tokens.",
         "other",
+        "convert",
     ),
 }
 RUNNING: Final[dict[str, State]] = {
@@ -75,6 +80,11 @@ class ShownModels(FakeModels):
 
     def models(self) -> tuple[ModelStatus, ...]:
         return self.rows
+
+    def remove(self, model: str) -> ModelStatus:
+        removed = next(row for row in self.rows if row.id == model)
+        self.rows = tuple(row for row in rows() if row is not removed)
+        return removed
 
 
 def passport() -> Passport:
@@ -181,6 +191,9 @@ def take_models(
     files.append(out / f"models-picker-{theme}.png")
     window.resize(1280, 800)
     _with_picker(window).save(str(files[-1]))
+    sheet._remove(NAME)
+    wait(lambda: NAME in sheet.rows and sheet.rows[NAME].model.path is None)
+    shoot("trash")
     gone = "`/mnt/disk/models` cannot be read: No such file or directory."
     own = ModelStatus("mine", "mine", ModelState.BROKEN, gone, Path("/mnt/disk/models/mine"))
     show("broken", had(), own)

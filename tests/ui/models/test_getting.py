@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app import selftest
+from app import paths, selftest
 from app.download import Access
 from app.engine import Engine
 from app.job import Jobs, Tools
@@ -19,8 +20,9 @@ from app.ui.look.notice import Notice
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
 from tests import hub as faults
-from tests.hub import Hub, running
-from tests.job.conftest import DEMO
+from tests.hub import Hub, parts, running
+from tests.job import shaped
+from tests.job.conftest import DEMO, long_folder
 from tests.ui.shots import answered
 
 MODEL = "qwen3.5-4b"
@@ -51,19 +53,34 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, before)
 
 
+OpenOn = Callable[[Path], MainWindow]
+
+
 @pytest.fixture
-def window(
-    qtbot: QtBot, look: Theme, hub: Hub, tmp_path: Path, one_core: None
-) -> Iterator[MainWindow]:
-    library = Library.of_user(str(tmp_path / "models"))
-    library.root.mkdir()
-    jobs = Jobs(lambda: library.root, lambda: Tools(selftest.try_pair, Access(), margin=0))
-    window = MainWindow(Engine(), library, Settings(backend="cpu"), lambda _: None, look, jobs=jobs)
-    qtbot.addWidget(window)
-    window.resize(1280, 800)
-    window.show()
-    yield window
-    window.close()
+def open_on(qtbot: QtBot, look: Theme, hub: Hub, one_core: None) -> Iterator[OpenOn]:
+    """A window on this folder for models."""
+    windows = []
+
+    def open_it(root: Path) -> MainWindow:
+        root.mkdir(parents=True, exist_ok=True)
+        library = Library.of_user(str(root))
+        jobs = Jobs(lambda: library.root, lambda: Tools(selftest.try_pair, Access(), margin=0))
+        settings = Settings(backend="cpu", max_tokens=200)
+        window = MainWindow(Engine(), library, settings, lambda _: None, look, jobs=jobs)
+        windows.append(window)
+        qtbot.addWidget(window)
+        window.resize(1280, 800)
+        window.show()
+        return window
+
+    yield open_it
+    for window in windows:
+        window.close()
+
+
+@pytest.fixture
+def window(open_on: OpenOn, tmp_path: Path) -> MainWindow:
+    return open_on(tmp_path / "models")
 
 
 def get(window: MainWindow, qtbot: QtBot) -> None:
@@ -100,6 +117,86 @@ def test_a_click_and_the_model_answers(window: MainWindow, hub: Hub, qtbot: QtBo
     assert window.chats.view.answers[0].turn.text.startswith("DFlash is a way")
     assert state(window) is ModelState.READY
     assert any("is ready" in n.message for n in window.findChildren(Notice))
+
+
+def test_one_laid_out_as_the_real_one_in_a_folder_with_a_long_foreign_name(
+    open_on: OpenOn,
+    hub: Hub,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Shards, vision and multi-token prediction; each step, loading too, at such a path."""
+    target, draft = shaped.write_pair(tmp_path / "served")
+    hub.add("Qwen/Qwen3.5-4B", target)
+    hub.add("z-lab/Qwen3.5-4B-DFlash", draft)
+    root = long_folder(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(root / "hf"))
+    window = open_on(root / "models")
+    get(window, qtbot)
+    with qtbot.waitSignal(window.getting.ended, timeout=PATIENCE_MS):
+        pass
+    window.flow.change(verify="greedy")
+    qtbot.waitUntil(lambda: not window.loader.obstacle, timeout=60_000)
+    assert window.controller.ask("Who are you?")
+    qtbot.waitUntil(lambda: bool(window.chats.view.answers), timeout=10_000)
+    qtbot.waitUntil(lambda: answered(window), timeout=60_000)
+    assert window.chats.view.answers[0].turn.text == 200 * shaped.SAYS
+    totals = window.meters.counters.totals
+    assert totals.accepted == totals.drafted  # however many the governor had drafted
+    assert state(window) is ModelState.READY
+    passport = next(m.passport for m in window._models.models() if m.id == MODEL)
+    assert passport is not None
+    assert {check.name for check in passport.checks if check.ok} >= {"acceptance", "lossless"}
+
+
+def test_another_folder_for_models(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is used from now on; one in which nothing can be written is refused at once."""
+    monkeypatch.setattr(paths, "data", lambda: tmp_path / "data")
+    sheet = window.models_sheet
+    before = window._models.root
+    (tmp_path / "file").touch()
+    sheet.folder_chosen.emit(str(tmp_path / "file"))
+    assert window._models.root == before
+    assert any("no file can be made" in n.message for n in sheet.findChildren(Notice))
+    (tmp_path / "data" / "models").mkdir(parents=True)
+    (tmp_path / "data" / "more" / "mine").mkdir(parents=True)
+    (tmp_path / "data" / "more" / "mine" / "target.gguf").write_bytes(b"GGUF")
+    sheet.folder_chosen.emit(str(tmp_path / "data" / "more"))
+    assert window._models.root == tmp_path / "data" / "more"
+    assert window.flow.current.models_folder == "more"  # it moves where the data moves
+    qtbot.waitUntil(lambda: "mine" in sheet.rows, timeout=60_000)
+    assert sheet.place.whole() == str(tmp_path / "data" / "more")
+    sheet.folder_chosen.emit(str(tmp_path / "data" / "models"))
+    assert window.flow.current.models_folder == ""
+
+
+def test_closed_in_the_middle_and_opened_again(
+    open_on: OpenOn, hub: Hub, qtbot: QtBot, tmp_path: Path
+) -> None:
+    hub.always[BIG] = faults.slowly(1_000_000)
+    first = open_on(tmp_path / "models")
+    get(first, qtbot)
+    cache = tmp_path / "hf" / "hub"
+    qtbot.waitUntil(lambda: any(size > 1_000_000 for size in parts(cache)), timeout=60_000)
+    before = time.monotonic()
+    first.close()
+    assert time.monotonic() - before < 5
+    kept = max(parts(cache))
+    assert kept > 1_000_000
+    hub.always.clear()
+    hub.seen.clear()
+    again = open_on(tmp_path / "models")
+    qtbot.waitUntil(lambda: MODEL in again.models_sheet.cards, timeout=60_000)
+    assert any("not finished" in n.message for n in again.findChildren(Notice))
+    assert again.models_sheet.cards[MODEL].help.text() == "Continue"
+    with qtbot.waitSignal(again.getting.ended, timeout=PATIENCE_MS):
+        again.models_sheet.cards[MODEL].help.click()
+    ranges = [r.headers.get("Range") for r in hub.gets(BIG)]
+    assert f"bytes={kept}-" in ranges
+    assert state(again) is ModelState.READY
 
 
 def test_a_failure_has_a_button_that_mends_it(window: MainWindow, hub: Hub, qtbot: QtBot) -> None:

@@ -98,6 +98,13 @@ def test_why_it_stands_still_and_what_helps(
     assert card.pause.isHidden()
 
 
+def test_the_step_at_which_it_stopped_is_said(sheet: ModelsSheet) -> None:
+    sheet.show_models([standing(Failure("damaged", "convert", "convert", "verify"))])
+    assert sheet.cards["going"].words.text() == "Stopped while verifying."
+    sheet.show_models([standing(Failure())])
+    assert "Paused" in sheet.cards["going"].words.text()
+
+
 def test_a_token_is_given_before_it_goes_on(sheet: ModelsSheet, qtbot: QtBot) -> None:
     sheet.show_models([standing(Failure("gated", "x", "token"))])
     order: list[str] = []
@@ -138,13 +145,28 @@ def test_the_passport(sheet: ModelsSheet) -> None:
     assert sheet.rows["own"].passport is None
 
 
+def test_its_folder_is_shown_where_files_are(
+    sheet: ModelsSheet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(
+        "app.ui.models.sheet.QDesktopServices.openUrl",
+        lambda url: shown.append(url.toLocalFile()),
+    )
+    sheet.show_models([OWN])
+    actions = {action.text(): action for action in sheet.rows["own"].menu().actions()}
+    actions["Open its folder"].trigger()
+    sheet.show_place.click()
+    assert shown == [str(OWN.path), str(sheet._models.root)]
+
+
 def test_verified_and_told(sheet: ModelsSheet, models: FakeModels, qtbot: QtBot) -> None:
     sheet.show_models([OWN])
     sheet.rows["own"].verified.emit("own")
-    qtbot.waitUntil(lambda: any("what was written" in text for text in said(sheet)))
+    qtbot.waitUntil(lambda: said(sheet) == ["All files of A model are what was written."])
     models.error = ModelFileError("`x` is damaged.", remedy="Convert it again.")
     sheet.rows["own"].verified.emit("own")
-    qtbot.waitUntil(lambda: "`x` is damaged." in said(sheet))
+    qtbot.waitUntil(lambda: said(sheet) == ["`x` is damaged."])  # the last word alone
 
 
 def test_removed_after_another_is_in_use(
