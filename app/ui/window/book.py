@@ -43,6 +43,7 @@ class Book(QObject):
         self.current = Conversation()
         self._open: dict[str, Conversation] = {self.current.id: self.current}  # newest last
         self._summaries: dict[str, Summary] = {}
+        self._deleted: set[str] = set()  # those that can still come back
         self._wanted = ""  # the chat that is to be shown when it has been read
         self.held: Callable[[str], bool] = lambda chat: False  # whether one must stay in memory
         self.lasting = False
@@ -115,6 +116,8 @@ class Book(QObject):
         """Keep a chat, those of its turns that changed, and that others are gone."""
         if not chat.turns and not chat.draft and chat.id not in self._summaries:
             return  # an empty chat is none
+        if chat.id in self._deleted:
+            return  # what is still to be kept of it, a draft, is when it comes back
         summary = Summary(
             chat.id, chat.title, bool(chat.name), chat.pinned, chat.created, chat.used
         )
@@ -156,6 +159,7 @@ class Book(QObject):
         if summary is None:
             return
         self._archive.set_deleted(chat, True)
+        self._deleted.add(chat)
         gone = Deleted(summary, self._open.pop(chat, None))
         self.listed.emit()
         if self.current.id == chat:
@@ -170,9 +174,11 @@ class Book(QObject):
     def undelete(self, deleted: Deleted) -> None:
         chat = deleted.summary.id
         self._archive.set_deleted(chat, False)
+        self._deleted.discard(chat)
         self._summaries[chat] = deleted.summary
         if deleted.chat is not None:
             self._open[chat] = deleted.chat
+            self.save(deleted.chat)
         self.listed.emit()
         self.show_chat(chat)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QWidget
 
@@ -65,6 +65,7 @@ class Sides(QObject):
         self._scrim.hide()
         self._scrim.pressed.connect(self.close_floating)
         self._sheet: QFrame | None = None
+        self._leaving: QFrame | None = None  # the sheet that goes once the mouse is released
         self._floating = Side.NONE
         self._wanted = {Side.CHATS: True, Side.METERS: True}
         self._top = 0
@@ -161,8 +162,14 @@ class Sides(QObject):
         self.changed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A click outside of the sheet closes it, and does what it would have done."""
-        if (
+        """A click outside of the sheet closes it, and does what it would have done.
+
+        It closes after the click: before, what was pressed would move from under the mouse.
+        """
+        if event.type() == QEvent.Type.MouseButtonRelease and self._leaving is not None:
+            left, self._leaving = self._leaving, None
+            QTimer.singleShot(0, self, lambda: self._leave(left))
+        elif (
             event.type() == QEvent.Type.MouseButtonPress
             and self._sheet is not None
             and isinstance(watched, QWidget)
@@ -171,8 +178,12 @@ class Sides(QObject):
             and not (watched is self._sheet or self._sheet.isAncestorOf(watched))
             and not watched.property("opens_sheet")
         ):
-            self.close_sheet()
+            self._leaving = self._sheet
         return False
+
+    def _leave(self, sheet: QFrame) -> None:
+        if self._sheet is sheet:  # else the click has opened another one
+            self.close_sheet()
 
     def _right(self) -> int:
         """Width of what is docked at the right."""

@@ -23,6 +23,7 @@ from app.settings import Settings
 from app.ui.application import CODEC
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
+from app.ui.window.sides import Side
 from tests.ui.fakes import BatchEngine, FakeModels
 from tests.ui.shots import ANSWER, PATTERN, THOUGHT
 
@@ -41,7 +42,7 @@ def state_of(window: MainWindow) -> dict[str, Any]:
         "busy": window.controller.busy,
         "chats": [summary.title for summary in window.controller.book.summaries],
         "focus": focus.accessibleName() if focus is not None else "",
-        "seen": {side: window.sides.seen(side) for side in ("chats", "meters")},
+        "seen": {side: window.sides.seen(side) for side in (Side.CHATS, Side.METERS)},
         "sheet": window.sides.sheet.accessibleName() if window.sides.sheet else "",
         "finding": window.finder.isVisible(),
         "notices": [notice.message for notice in window.notices.all],
@@ -52,7 +53,8 @@ def state_of(window: MainWindow) -> dict[str, Any]:
 
 def places(window: MainWindow) -> dict[str, list[int]]:
     """Middles of what can be clicked, in device pixels of the screen, by name or text."""
-    result = {}
+    result: dict[str, list[int]] = {}
+    ratio = window.devicePixelRatioF()
     widgets: list[QWidget] = [*window.findChildren(QAbstractButton)]
     widgets += window.findChildren(QLineEdit)
     for widget in widgets:
@@ -60,10 +62,15 @@ def places(window: MainWindow) -> dict[str, list[int]]:
             continue
         text = widget.text() if isinstance(widget, QAbstractButton) else ""
         middle = widget.mapToGlobal(widget.visibleRegion().boundingRect().center())
-        ratio = window.devicePixelRatioF()
         spot = [round(middle.x() * ratio), round(middle.y() * ratio)]
         for name in filter(None, (widget.accessibleName(), text)):
             result.setdefault(name, spot)
+    chats = window.sidebar.list
+    for row in range(chats.rows.rowCount()):
+        index = chats.rows.index(row)
+        if chats.isVisible() and (entry := chats.rows.entry(index)) is not None:
+            middle = chats.viewport().mapToGlobal(chats.visualRect(index).center())
+            result[f"chat: {entry.title}"] = [round(middle.x() * ratio), round(middle.y() * ratio)]
     return result
 
 

@@ -131,8 +131,8 @@ class Desktop:
         """Slipstream's, with the focus; `options` as of `tests.ui.desktop.app`."""
         told = self.folder / f"told-{len(self._running)}"
         self.environment["SLIPSTREAM_TOLD"] = str(told)
-        self.start([sys.executable, "-m", "tests.ui.desktop.app", *options])
-        window = Window(self, told)
+        process = self.start([sys.executable, "-m", "tests.ui.desktop.app", *options])
+        window = Window(self, told, process)
         window.wait(lambda state: state["ready"], "a window with a model")
         window.focus()
         return window
@@ -141,8 +141,9 @@ class Desktop:
 class Window:
     """What it shows, as the process tells it, and keys and clicks as a user makes them."""
 
-    def __init__(self, desktop: Desktop, told: Path) -> None:
+    def __init__(self, desktop: Desktop, told: Path, process: subprocess.Popen[str]) -> None:
         self._desktop, self._told = desktop, told
+        self.process = process
 
     @property
     def state(self) -> dict[str, Any]:
@@ -158,7 +159,9 @@ class Window:
         try:
             return until(lambda: ((s := self.state) and holds(s) and s) or {}, what)
         except AssertionError as error:
-            raise AssertionError(f"{error}; {self.state}") from None
+            state = self.state
+            state["messages"] = [text[:40] for text in state.get("messages", [])]
+            raise AssertionError(f"{error}; {state}") from None
 
     def focus(self) -> None:
         """Without a window manager nobody else gives it."""
@@ -175,6 +178,14 @@ class Window:
         self._desktop.xdotool("type", "--delay", "15", text)
 
     def click(self, name: str) -> None:
-        """On the middle of what has this accessible name, or this text."""
-        place = self.wait(lambda state: name in state["places"], name)["places"][name]
+        """On the middle of what has this accessible name, or this text, once it stands still."""
+        before: list[int] = []
+
+        def rests(state: dict[str, Any]) -> bool:
+            nonlocal before
+            last, before = before, state["places"].get(name, [])
+            time.sleep(0.1)  # longer than the window takes to tell
+            return bool(before) and before == last
+
+        place = self.wait(rests, name)["places"][name]
         self._desktop.xdotool("mousemove", str(place[0]), str(place[1]), "click", "1")

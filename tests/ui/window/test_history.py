@@ -187,6 +187,28 @@ def test_rename_pin_delete_and_undo(
     assert rows(window) == ["Today", "Renamed"]
 
 
+def test_a_chat_that_is_deleted_while_it_is_written_in_stays_deleted(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil
+) -> None:
+    """Its draft is kept when another chat comes on view, which must not bring it back."""
+    window = open_kept()
+    for text in ("One?", "Two?"):
+        window.controller.new_chat()
+        ask(window, text)
+    window.composer.field.setPlainText("a draft")
+    window.actions_.delete_chat.trigger()
+    wait_until(lambda: shown(window)[:1] == ["One?"])
+    assert rows(window) == ["Today", "One?"]
+    press(window, "Undo")
+    wait_until(lambda: window.composer.field.toPlainText() == "a draft")
+    window.close()
+    window = open_kept()
+    wait_until(lambda: window.composer.field.toPlainText() == "a draft")
+    window.actions_.delete_chat.trigger()
+    window.close()
+    assert rows(open_kept()) == ["Today", "One?"]
+
+
 def test_words_are_found_in_other_chats(
     open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
 ) -> None:

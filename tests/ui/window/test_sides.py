@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
@@ -96,7 +96,7 @@ def test_a_sheet_never_covers_the_composer(open_window: OpenWindow, size: tuple[
 
 @pytest.mark.parametrize("size", [(1280, 800), (400, 700)])
 def test_a_click_outside_closes_a_sheet_and_does_its_work(
-    open_window: OpenWindow, qtbot: QtBot, size: tuple[int, int]
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil, size: tuple[int, int]
 ) -> None:
     window = open_window()
     window.resize(*size)
@@ -104,8 +104,11 @@ def test_a_click_outside_closes_a_sheet_and_does_its_work(
     window.toggle_settings()
     qtbot.mouseClick(window.sheet.page, Qt.MouseButton.LeftButton)
     assert window.sheet.isVisible()
-    qtbot.mouseClick(window.composer.send, Qt.MouseButton.LeftButton)
-    assert not window.sheet.isVisible()
+    qtbot.mousePress(window.composer.send, Qt.MouseButton.LeftButton)
+    QApplication.processEvents()
+    assert window.sheet.isVisible()  # else what is pressed would move from under the mouse
+    qtbot.mouseRelease(window.composer.send, Qt.MouseButton.LeftButton)
+    wait_until(lambda: not window.sheet.isVisible())
     assert window.controller.current.path()[0].text == "Hello"
 
 
