@@ -27,6 +27,8 @@ def test_screenshots(qapp: QApplication, look: Theme) -> None:
             floating = [file for file in files if "narrow-chats" in file.name]
             check([file for file in files if file not in floating], (264, 60), palette.window)
             check(floating, (4, 600), palette.surface)
+            if palette is LIGHT:  # one palette is enough to see that they can be taken
+                continue
             files = take_models(BUILD, look, palette.name, shots.wait)
             assert len(files) == 19
             check(files, (20, 300), palette.window)

@@ -24,6 +24,7 @@ from app.ui.models.loading import Loader
 from app.ui.settings.flow import SettingsFlow
 from app.ui.window.answers import Answers
 from app.ui.window.book import Book
+from app.ui.window.vendor import in_chat
 
 _RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx", "threads"})
 """Settings that another load has to bring into force."""
@@ -219,7 +220,7 @@ class Controller(QObject):
         """How the next answer of the shown chat is made; None where none can be now."""
         if self._loader.obstacle or self._loader.model is None:
             return None
-        s = ChatOptions.of_json(self.current.options).over(self._flow.current)
+        s = in_chat(self._flow.current, ChatOptions.of_json(self.current.options))
         try:
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)
             limit = s.max_tokens or self._loader.model.n_ctx  # what the context holds

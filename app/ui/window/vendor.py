@@ -5,12 +5,14 @@ Where the user has chosen values of their own, these stay. What the engine has n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from PySide6.QtCore import QObject, Signal
 
 from app import catalog
 from app.catalog import VendorSampling
+from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.settings.flow import SettingsFlow
 
@@ -21,6 +23,17 @@ def of_vendor(model: str, think: bool) -> dict[str, Any]:
     """The settings for this model and mode; empty where its vendor is not known."""
     sampling = _sampling(model, think)
     return {} if sampling is None else _values(sampling)
+
+
+def in_chat(settings: Settings, options: ChatOptions) -> Settings:
+    """The settings as they are for a chat: one that thinks where they say not to, or the other
+    way round, is sampled as its mode is, unless the user chose other values."""
+    think = options.get("think")
+    if think is not None and think != settings.think:
+        usual = of_vendor(settings.model, settings.think)
+        if usual and all(getattr(settings, key) == value for key, value in usual.items()):
+            settings = replace(settings, **of_vendor(settings.model, think))
+    return options.over(settings)
 
 
 def not_applied(model: str, think: bool) -> str:

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from pytestqt.qtbot import QtBot
 
 from app import catalog
+from app.engine import AskParams
+from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.settings.flow import SettingsFlow
 from app.ui.window.vendor import VendorDefaults, not_applied, of_vendor
@@ -57,3 +59,23 @@ def test_nothing_that_a_vendor_recommends_is_dropped_in_silence() -> None:
                     or not value
                     or (name.replace("_", " ") in told and f"{value:g}" in told)
                 ), name
+
+
+def test_a_chat_that_thinks_for_itself_is_sampled_as_its_mode_is(open_window: OpenWindow) -> None:
+    window = open_window(**of_vendor("qwen3.5-4b", think=False), model="qwen3.5-4b")
+    controller = window.controller
+
+    def sampling() -> AskParams:
+        result = controller.ask_params()
+        assert result is not None
+        return result
+
+    assert sampling().sampling.temperature == 0.7
+    controller.set_options(ChatOptions().choose("think", True))
+    params = sampling()
+    assert (params.think, params.sampling.temperature, params.sampling.top_p) == (True, 1.0, 0.95)
+    controller.set_options(ChatOptions().choose("think", True).choose("temperature", 0.2))
+    assert sampling().sampling.temperature == 0.2
+    window.flow.change(top_k=5)  # a choice of the user's own
+    controller.set_options(ChatOptions().choose("think", True))
+    assert sampling().sampling.temperature == 0.7
