@@ -21,6 +21,8 @@ constexpr int32_t k_near   = 3;    // ... for so many rounds behind them
 constexpr int32_t k_apart  = 32;   // rounds between two such times, once a width is known
 constexpr int32_t k_sure   = 3;    // times of a width that are enough
 constexpr int32_t k_stale  = 64;   // rounds after which fewer are forgotten
+constexpr int32_t k_small  = 6;    // the widest try before any width was timed: on a slow device it is a loss
+constexpr double  k_unlikely = 1.5; // of what a first time should be: it is believed when it happens again
 constexpr double  k_hiccup = 1.3;  // of two like rounds, where one met something else
 constexpr double  k_hour   = 1.4;  // plain steps that are so much faster than when costs were measured belong to another hour
 constexpr double  k_given  = 1;    // times that what is given counts for, against what rounds say of how true it is
@@ -29,7 +31,7 @@ constexpr int32_t k_widths[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32, 48 };
 
 } // namespace
 
-slip_governor::slip_governor(int32_t block) : block_(block) {
+slip_governor::slip_governor(int32_t block) : block_(block), patience_(k_stale) {
     rounds_.fill(0);
     tabulate();
 }
@@ -62,6 +64,22 @@ double slip_governor::times::steps() const {
     std::vector<double> sorted(samples.begin(), samples.begin() + n);
     std::sort(sorted.begin(), sorted.end());
     return sorted[n < k_sure ? 0 : n / 2];
+}
+
+bool slip_governor::sure() const {
+    return std::any_of(times_.begin(), times_.end(), [](const times & t) { return t.n >= k_sure; });
+}
+
+// Few times may have met another program, and nobody would try again. Returns whether any was forgotten.
+bool slip_governor::forget(int32_t unused) {
+    bool any = false;
+    for (times & t : times_) {
+        if (t.n > 0 && t.n < k_sure && t.unused > unused) {
+            t.n = 0;
+            any = true;
+        }
+    }
+    return any;
 }
 
 // What rounds take, in plain steps: by their times, else by what is given, which may come from another hour and is
@@ -114,13 +132,11 @@ double slip_governor::cost(int32_t width) const {
 
 // Two rounds one after the other meet the same machine, and that ratio is all that counts.
 void slip_governor::time(int32_t width, double ms) {
-    const bool sure = std::any_of(times_.begin(), times_.end(), [](const times & t) { return t.n >= k_sure; });
     for (int32_t w = 2; w <= block_; ++w) {
-        times & t = times_[w];
-        t.unused  = w == width ? 0 : t.unused + 1;
-        if (sure && t.n < k_sure && t.unused > k_stale) {
-            t.n = 0; // it may have met another program, and nobody would try again
-        }
+        times_[w].unused = w == width ? 0 : times_[w].unused + 1;
+    }
+    if (sure()) {
+        forget(k_stale);
     }
     if (width == 1) {
         const double least = std::min(last_ms_, ms);
@@ -129,7 +145,11 @@ void slip_governor::time(int32_t width, double ms) {
             given_.fill(0); // they come from a busy hour
         }
     } else if (in_row_ < k_near || last_ == 1) {
-        times_[width].add(ms / plain_ms_);
+        const double steps = ms / plain_ms_; // the first may hold the reading of the drafter's weights from the disk
+        doubted_ = times_[width].n == 0 && !doubted_ && steps > k_unlikely * this->steps(width);
+        if (!doubted_) {
+            times_[width].add(steps);
+        }
     }
     in_row_     = (width == 1) == (last_ == 1) ? in_row_ + 1 : 1;
     last_       = width;
@@ -155,7 +175,9 @@ double slip_governor::credit() const {
 }
 
 int32_t slip_governor::choose(int32_t most) {
-    most = std::min(most, block_);
+    const bool    timed = std::any_of(times_.begin(), times_.end(), [](const times & t) { return t.n > 0; });
+    const int32_t whole = std::min(most, block_);
+    most = timed ? whole : std::min(whole, k_small);
     int32_t best = 1, probe = 1;
     double  best_rate = 1;
     const double credit   = this->credit();
@@ -186,7 +208,7 @@ int32_t slip_governor::choose(int32_t most) {
         best = 1;
     }
     if (best > 1) {
-        reason_ = best < most ? SLIP_REASON_PAYS : SLIP_REASON_WHOLE;
+        reason_ = best < whole ? SLIP_REASON_PAYS : SLIP_REASON_WHOLE;
         return best;
     }
     const double since = drafting ? 0 : in_row_;
@@ -210,6 +232,10 @@ void slip_governor::record(int32_t width, int32_t accepted, double ms) {
 
 void slip_governor::begin_answer() {
     acceptance_.begin_answer();
+    if (!sure() && forget(patience_)) {
+        patience_ *= 4; // where no width pays, each try is a loss
+        tabulate();
+    }
     rounds_.fill(0);
     recent_.clear();
     tokens_ = recent_tokens_ = 0;

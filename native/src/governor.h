@@ -55,6 +55,8 @@ private:
     using by_width = std::array<double, SLIP_MAX_BLOCK + 1>;
 
     void   time(int32_t width, double ms);
+    bool   sure() const;
+    bool   forget(int32_t unused);
     void   tabulate();
     double between(const by_width & known, int32_t width) const;
     double steps(int32_t width) const { return steps_[width]; }
@@ -69,6 +71,8 @@ private:
     by_width steps_;                              // what follows from both
     double  plain_ms_ = 0;                        // of the last plain steps
     double  last_ms_  = 0;                        // of the round before
+    bool    doubted_ = false;                     // whether the last drafted one took too long to be believed at once
+    int32_t patience_;                            // rounds after which an answer begins without few old times, where no width is sure
     int32_t last_ = 1, in_row_ = 0;               // its width; and how many were like it, plain or drafted
 
     slip_acceptance acceptance_;

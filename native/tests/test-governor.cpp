@@ -2,10 +2,10 @@
 // whether the machine is idle or busy and whether it knows the device's costs or begins with nothing:
 //   - an answer of 500 tokens and more takes at most 1/0.97 of plain decoding's time,
 //   - any 200 tokens of it at most 1/0.90,
-//   - from token 64 on it is at least 0.9 times as fast as the fixed width that is best for that text.
-// That is also what is held, but for two things, which are printed as short: the share where a text's kind changes
-// every dozen tokens ("code"), 0.85 of the best fixed width, and an answer where the load changes while rounds are
-// timed, 0.965 of plain.
+//   - from token 64 on it is at least 0.9 times as fast as the fixed width that is best for that text,
+//   - and an answer that met another program at each draft does not spoil those after it.
+// That is also what is held, but for one thing, which is printed as short: the share where a text's kind changes
+// every dozen tokens ("code"), 0.85 of the best fixed width.
 // A decision is judged by what rounds take on average there: the governor sees them with their noise,
 // which is nobody's decision. Prints a line a case; exit status 1 if one fails.
 
@@ -84,18 +84,20 @@ struct machine {
     const char * name;
     double noise, hiccups, share;
     int    phase;
-    double answer; // floor that is held
+    double cold = 0; // plain steps that the first drafted round takes beyond its time
 };
 
 const machine k_machines[] = {
-    { "idle", 0.05, 0.002, 1.0, 0, 0.97 },
-    { "busy", 0.15, 0.05, 0.6, 100, 0.965 },
+    { "idle", 0.05, 0.002, 1.0, 0 },
+    { "busy", 0.15, 0.05, 0.6, 100 },
+    { "cold", 0.05, 0.002, 1.0, 0, 25 }, // the drafter's weights come from the disk first
 };
 
 // The time that each token took on average on that machine, against that of a plain step at the same moment.
 std::vector<double> decode(slip_governor * governor, int fixed, const device & d, const text & t, const machine & m, int tokens, std::mt19937 & random) {
     const auto uniform = [&] { return std::generate_canonical<double, 32>(random); };
     std::vector<double> out;
+    double cold = m.cold * d.plain;
     for (int round = 0; int(out.size()) < tokens; ++round) {
         const int width = governor ? governor->choose(k_block) : fixed;
         const int at    = int(out.size());
@@ -107,7 +109,8 @@ std::vector<double> decode(slip_governor * governor, int fixed, const device & d
             const bool   busy   = m.phase && round / m.phase % 2;
             const bool   hiccup = uniform() < m.hiccups;
             const double noise  = 1 + m.noise * (2 * uniform() - 1) + (hiccup ? 2 * uniform() : 0);
-            governor->record(width, n, d.ms(width) / (busy ? m.share : 1) * noise);
+            governor->record(width, n, d.ms(width) / (busy ? m.share : 1) * noise + (width > 1 ? cold : 0));
+            cold = width > 1 ? 0 : cold;
         }
         out.insert(out.end(), n + 1, d.ms(width) / d.plain / (n + 1));
     }
@@ -147,6 +150,25 @@ double best_fixed(const device & d, const text & t, int length) {
         best = std::max(best, speed);
     }
     return best;
+}
+
+// The share of the best fixed width that a governor reaches whose first `bad` drafted rounds took 25 plain steps too long.
+double recovered(const device & d, const text & t, int bad) {
+    double speed = 0;
+    for (unsigned seed = 1; seed <= k_seeds; ++seed) {
+        std::mt19937  random(seed);
+        slip_governor governor(k_block);
+        governor.begin_answer();
+        for (int round = 0, drafts = 0; round < 100; ++round) {
+            const int width = governor.choose(k_block);
+            drafts += width > 1;
+            governor.record(width, width / 2, d.ms(width) + (width > 1 && drafts <= bad ? 25 * d.plain : 0));
+        }
+        governor.begin_answer();
+        const auto times = decode(&governor, 0, d, t, k_machines[0], k_lengths[0], random);
+        speed += rate(times, k_settled, times.size()) / k_seeds;
+    }
+    return speed / best_fixed(d, t, k_lengths[0]);
 }
 
 // What a pair finds: nothing known; the costs of this device; or the costs of another hour and another text.
@@ -193,7 +215,7 @@ int main(int argc, char ** argv) {
                         const double best = best_fixed(d, t, length);
                         const double speed = (length - k_settled) / governed, share = speed / best;
                         const bool   good  = answer >= k_answer_floor && window >= k_window_floor && (share >= k_share || !d.shares);
-                        const bool   held  = answer >= m.answer && window >= k_window_floor && (share >= t.share || !d.shares);
+                        const bool   held  = answer >= k_answer_floor && window >= k_window_floor && (share >= t.share || !d.shares);
                         failed += !held;
                         missed += !good;
                         worst_answer_of_all = std::min(worst_answer_of_all, answer);
@@ -207,6 +229,16 @@ int main(int argc, char ** argv) {
                     }
                 }
             }
+        }
+    }
+    for (const device & d : k_devices) {
+        for (const int bad : { 1, 2, 5 }) {
+            const double share = d.shares ? recovered(d, k_texts[0], bad) : 1;
+            if (share < k_share || all) {
+                std::printf("%-6s %-15s guide, behind an answer whose first %d drafts were slow: %.3f of the best fixed width\n",
+                    share < k_share ? "FAILED" : "ok", d.name, bad, share);
+            }
+            failed += share < k_share;
         }
     }
     std::printf("%d failed, %d short of what is asked; worst answer %.3f of plain, worst window %.3f, worst share of the best fixed width %.3f\n", failed, missed,

@@ -30,9 +30,10 @@ def test_the_guide_answers_in_the_window(qtbot: QtBot, look: Theme) -> None:
     assert window.chats.view.answers[0].turn.text.startswith(
         "DFlash is a way to make a language model"
     )
-    length = window.meters.counters.totals.mean_accepted_length
-    assert length is not None
-    assert length >= 6
+    # How wide it drafts hangs on what else the machine does; that the guesses are right does not.
+    totals = window.meters.counters.totals
+    assert totals.drafted > 0
+    assert totals.accepted >= 0.6 * totals.drafted
 
     BUILD.mkdir(parents=True, exist_ok=True)
     assert window.grab().save(str(BUILD / "guide.png"))
