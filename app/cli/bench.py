@@ -1,13 +1,19 @@
 """``slipstream bench``: plain decoding against DFlash, by block length.
 
 All modes take turns on every prompt, so that a machine that slows down slows all of
-them. A rate is the median over the answers of a mode, prefill not included.
+them. A rate is the median over the answers of a mode, prefill not included. With
+``--busy N`` plain decoding and the governor are measured again beside 1, 2 ... N
+other programs that take all the processor they get, as a browser or a build does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import statistics
+import subprocess
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -26,6 +32,7 @@ PROMPTS: Final = (
     "Write a short story about a river.",
 )
 _BLOCKS: Final = (2, 4, 8, 12, 16)
+_MOST_BUSY: Final = 64
 
 
 @dataclass(slots=True)
@@ -49,6 +56,9 @@ class _Mode:
     def rate(self) -> float | None:
         return statistics.median(self.rates) if self.rates else None
 
+    def again(self) -> _Mode:
+        return _Mode(self.name, self.params)
+
 
 def add_options(parser: ArgumentParser) -> None:
     loading.add_options(parser)
@@ -66,19 +76,32 @@ def add_options(parser: ArgumentParser) -> None:
         default=128,
         help="the most tokens of an answer (default: %(default)s)",
     )
+    parser.add_argument(
+        "--busy",
+        type=int,
+        metavar="N",
+        default=0,
+        help="measure again beside 1 to N busy programs",
+    )
 
 
 def prepare(args: Namespace) -> Job:
     """Raises `OptionError` for numbers that measure nothing."""
     if args.runs < 1 or args.max_tokens < 2:
         raise OptionError("There is nothing to measure.", remedy="Use 1 run and 2 tokens or more.")
-    return _Bench(loading.choice_of(args), args.runs, AskParams(max_tokens=args.max_tokens))
+    if not 0 <= args.busy <= _MOST_BUSY:
+        raise OptionError(
+            f"{args.busy} busy programs cannot be started.", remedy=f"Use 0 to {_MOST_BUSY}."
+        )
+    params = AskParams(max_tokens=args.max_tokens)
+    return _Bench(loading.choice_of(args), args.runs, args.busy, params)
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
     choice: LoadChoice
     runs: int
+    busy: int
     params: AskParams
 
     def __call__(self, context: Context) -> Result:
@@ -91,6 +114,11 @@ class _Bench:
             }
             drafting = [*blocks.values(), governor] if opened.model.has_draft else []
             self._take_turns(context, opened, [plain, *drafting])
+            busy = {}
+            for programs in range(1, self.busy + 1):
+                busy[programs] = [plain.again(), *([governor.again()] if drafting else [])]
+                with _busy_programs(programs):
+                    self._take_turns(context, opened, busy[programs])
         value: dict[str, object] = {
             "model": opened.pair.id,
             "machine": opened.model.device.description,
@@ -100,18 +128,52 @@ class _Bench:
             "governor": {
                 "tokens_per_s": governor.rate,
                 "speedup": speedup(governor.rate, plain.rate),
+                "of_best_fixed": speedup(governor.rate, _best([plain, *blocks.values()])),
             },
+            "busy": [
+                {"programs": programs, **_kept(modes, [plain, governor])}
+                for programs, modes in busy.items()
+            ],
         }
         lines = [_line(mode, plain) for mode in (plain, *drafting)]
+        for programs, modes in busy.items():
+            lines.append(f"beside {programs} busy program{'s' if programs > 1 else ''}:")
+            lines += [_line(mode, modes[0]) for mode in modes]
         return Result(value, "\n".join([f"{opened.pair.title} on {opened.place}", *lines]))
 
     def _take_turns(self, context: Context, opened: loading.OpenModel, modes: list[_Mode]) -> None:
         for mode in modes:  # the first answer of a mode builds its graphs
-            _Mode(mode.name, mode.params).measure(opened, PROMPTS[0])
+            mode.again().measure(opened, PROMPTS[0])
         turns = [(p, mode) for _ in range(self.runs) for p in PROMPTS for mode in modes]
         for done, (prompt, mode) in enumerate(turns):
             context.console.progress("Measuring", done / len(turns))
             mode.measure(opened, prompt)
+
+
+@contextlib.contextmanager
+def _busy_programs(count: int) -> Iterator[None]:
+    """`count` other processes that compute all the time."""
+    command = [sys.executable, "-S", "-c", "while True: pass"]
+    programs = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def _best(modes: list[_Mode]) -> float | None:
+    return max((mode.rate for mode in modes if mode.rate is not None), default=None)
+
+
+def _kept(busy: list[_Mode], quiet: list[_Mode]) -> dict[str, float | None]:
+    """Rates of plain decoding and of the governor, and what that is of their quiet rates."""
+    value: dict[str, float | None] = {}
+    for name, now, before in zip(("plain", "governor"), busy, quiet, strict=False):
+        value[f"{name}_tokens_per_s"] = now.rate
+        value[f"{name}_kept"] = speedup(now.rate, before.rate)
+    return value
 
 
 def _block_lengths(trained: int) -> list[int]:

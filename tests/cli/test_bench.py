@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from app.cli.bench import PROMPTS
@@ -14,14 +16,46 @@ def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
     assert run.status == 0
     value = run.json
     assert list(value) == [
-        *("model", "machine", "backend", "plain_tokens_per_s", "rows", "governor"),
+        *("model", "machine", "backend", "plain_tokens_per_s", "rows", "governor", "busy"),
     ]
     assert (value["model"], value["backend"], value["machine"]) == ("demo", "cpu", "Scripted CPU")
     assert [row["block"] for row in value["rows"]] == [2, 4, 8]
     for row in value["rows"]:
         assert list(row) == ["block", "tokens_per_s", "mean_accepted_length", "speedup"]
         assert row["speedup"] == pytest.approx(row["tokens_per_s"] / value["plain_tokens_per_s"])
-    assert list(value["governor"]) == ["tokens_per_s", "speedup"]
+    governor = value["governor"]
+    assert list(governor) == ["tokens_per_s", "speedup", "of_best_fixed"]
+    best = max(value["plain_tokens_per_s"], *(row["tokens_per_s"] for row in value["rows"]))
+    assert governor["of_best_fixed"] == pytest.approx(governor["tokens_per_s"] / best)
+    assert value["busy"] == []
+
+
+def test_beside_busy_programs(
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def start(command: list[str]) -> subprocess.Popen[bytes]:
+        started.append(popen(command))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    run = slipstream("bench", "--json", "--runs", "1", "--busy", "2")
+    value = run.json
+    assert [row["programs"] for row in value["busy"]] == [1, 2]
+    for row in value["busy"]:
+        for name, quiet in (("plain", value), ("governor", value["governor"])):
+            before = quiet["plain_tokens_per_s" if name == "plain" else "tokens_per_s"]
+            assert row[f"{name}_kept"] == pytest.approx(row[f"{name}_tokens_per_s"] / before)
+    assert len(started) == 3
+    assert all(program.returncode is not None for program in started), "they outlive the bench"
+
+
+def test_busy_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.block = 0
+    (row,) = slipstream("bench", "--json", "--runs", "1", "--busy", "1").json["busy"]
+    assert list(row) == ["programs", "plain_tokens_per_s", "plain_kept"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +84,7 @@ def test_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
     value = slipstream("bench", "--json", "--runs", "1").json
     assert value["plain_tokens_per_s"] > 0
     assert value["rows"] == []
-    assert value["governor"] == {"tokens_per_s": None, "speedup": None}
+    assert set(value["governor"].values()) == {None}
     assert not any(ask.params.draft for ask in engine.asked)
 
 
@@ -69,7 +103,7 @@ def test_a_table_for_people(slipstream: Slipstream) -> None:
     assert names == ["plain", "block 2", "block 4", "block 8", "auto"]
 
 
-@pytest.mark.parametrize("options", [("--runs", "0"), ("--max-tokens", "1")])
+@pytest.mark.parametrize("options", [("--runs", "0"), ("--max-tokens", "1"), ("--busy", "-1")])
 def test_usage_errors(slipstream: Slipstream, options: tuple[str, str]) -> None:
     run = slipstream("bench", "--json", *options)
     assert (run.status, run.out) == (2, "")
