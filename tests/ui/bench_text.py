@@ -133,7 +133,7 @@ def large(kind: str) -> dict[str, float]:
     from tests.ui.markdown.test_cost import CODE, WIDE
 
     text = {"table": WIDE, "code": CODE}[kind]
-    window, turn = _window(BatchEngine(Script(text=text), batch=40))
+    window, turn = _window(BatchEngine(Script(text=text), batch=100))
     gaps = _Gaps()
     gaps.start()
     window.controller.ask("Go")

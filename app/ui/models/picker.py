@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import catalog
 from app.library import ModelState, ModelStatus
-from app.ui.look import theme
+from app.ui.look import corners, theme
 from app.ui.look.icons import IconButton
-from app.ui.look.theme import Size, Space
+from app.ui.look.theme import RADIUS, Size, Space
 from app.ui.models.row import describe
 
 WIDTH = 340
@@ -82,7 +82,6 @@ class _Popup(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
         self.setAccessibleName("Models")
         outside = QVBoxLayout(self)
         outside.setContentsMargins(0, 0, 0, 0)
@@ -93,6 +92,10 @@ class _Popup(QFrame):
         self._column = QVBoxLayout(self._page)
         self._column.setContentsMargins(6, 6, 6, 6)
         self._column.setSpacing(2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        corners.cut(self, RADIUS)
 
     def fill(self, models: Sequence[ModelStatus], chosen: str) -> None:
         while item := self._column.takeAt(0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel
 from pytestqt.qtbot import QtBot
 
@@ -39,6 +40,19 @@ def test_each_model_has_room_for_what_is_said_of_it(picker: ModelPicker) -> None
     for row in rows:
         lines = [label for label in row.findChildren(QLabel) if label.isVisibleTo(row)]
         assert row.minimumHeight() >= sum(label.sizeHint().height() for label in lines) > 0
+
+
+def test_its_corners_need_no_compositor(picker: ModelPicker) -> None:
+    """Behind a translucent corner is black where nothing composes the screen."""
+    picker.set_models(FakeModels().models())
+    popup = picker.popup
+    popup.resize(300, 200)
+    popup.show()
+    assert not popup.testAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
+    for corner in (popup.rect().topLeft(), popup.rect().bottomRight()):
+        assert not popup.mask().contains(corner)
+    assert popup.mask().contains(popup.rect().center())
+    popup.hide()
 
 
 def test_one_that_is_not_here_is_wanted_and_not_chosen(picker: ModelPicker, qtbot: QtBot) -> None:
