@@ -6,8 +6,11 @@ engine's, so that the window's pace never colours a figure.
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -42,22 +45,35 @@ SMOOTH: Final = 6
 SHARE_OF: Final = 3
 """Fewest rounds that an average of one position of the block is taken over."""
 
+STEPS: Final = 32
+"""Plain steps that are remembered."""
+
+FRESH: Final = 60.0
+"""Seconds after which a plain rate is no measure any more beside what runs now."""
+
 
 @dataclass(slots=True)
 class Counters:
     """What was counted of one answer; or what is `kept` of one that was not followed."""
 
     kept: Figures | None = None
+    ended: bool = False
+    plain_at_end: float | None = None  # the plain rate that the engine stands by
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
     _tally: RoundTally = field(default_factory=RoundTally)
     _pace: Pace = field(default_factory=Pace)
+    _steps: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=STEPS))
+    _clock: float = 0.0  # milliseconds of all rounds
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
 
     def add(self, records: list[RoundRecord]) -> None:
         for record in records:
             self._tally.add(record)
             self._pace.add(record)
+            self._clock += record.total_ms
+            if not record.drafted and record.total_ms > 0:
+                self._steps.append((self._clock, record.total_ms))
             self.last.append(record)
             self._recent.append(record)
             tokens = sum(len(r.emitted) for r in self._recent)
@@ -77,6 +93,12 @@ class Counters:
     @property
     def tokens_per_s(self) -> float | None:
         return self.totals.tokens_per_s
+
+    @property
+    def plain(self) -> float | None:
+        """The rate of the plain steps among the rounds of the last minute; None where few."""
+        recent = [ms for at, ms in self._steps if self._clock - at < FRESH * 1000]
+        return 1000 / median(recent) if len(recent) >= SHARE_OF else None
 
     @property
     def paused(self) -> bool:
@@ -112,7 +134,8 @@ class Meters(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.model: LoadedModel | None = None
-        self.plain_tokens_per_s: float | None = None
+        self._plain: float | None = None
+        self._plain_at = -math.inf  # when that was measured, by the monotonic clock
         self.counters = Counters()
         self._live = Counters()  # of the answer that is followed, on view or not
         self._followed = self._on_view = ""  # ids of turns
@@ -131,9 +154,27 @@ class Meters(QObject):
 
     @property
     def plain(self) -> float | None:
-        """The plain rate that belongs to the answer on view, tokens/s."""
-        kept = self.counters.kept
-        return kept.plain_tokens_per_s if kept else self.plain_tokens_per_s
+        """The plain rate that belongs to the answer on view, tokens/s.
+
+        Of one that ended, what the engine stood by then. Of one that comes, its own plain steps
+        of the last minute, or what was measured in the last minute before.
+        """
+        counters = self.counters
+        if counters.kept:
+            return counters.kept.plain_tokens_per_s
+        if counters.ended:
+            return counters.plain_at_end
+        fresh = time.monotonic() - self._plain_at < FRESH
+        return counters.plain or (self._plain if fresh else None)
+
+    @property
+    def plain_tokens_per_s(self) -> float | None:
+        """The plain rate that was measured last, however long ago."""
+        return self._plain
+
+    @plain_tokens_per_s.setter
+    def plain_tokens_per_s(self, rate: float | None) -> None:
+        self._plain, self._plain_at = rate, time.monotonic()
 
     @property
     def block(self) -> int:
@@ -176,7 +217,7 @@ class Meters(QObject):
         if turn == self._on_view:
             self.counters = counters
         reply.decoded.connect(lambda text, reasoning, rounds: self._add(counters, rounds))
-        reply.finished.connect(self._end)
+        reply.finished.connect(lambda answer: self._end(counters, answer))
         reply.failed.connect(self._tell)
         self._later()
 
@@ -184,9 +225,10 @@ class Meters(QObject):
         counters.add(records)
         self._later()
 
-    def _end(self, answer: Answer) -> None:
+    def _end(self, counters: Counters, answer: Answer) -> None:
         """What the engine knows of plain decoding now; a rate it no longer stands by goes."""
         self.plain_tokens_per_s = answer.plain_tokens_per_s
+        counters.ended, counters.plain_at_end = True, answer.plain_tokens_per_s
         self._tell()
 
     def _later(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from app.engine import Figures, FinishReason, Pace, RoundTally, RoundTotals
 from app.ui.look.why import acceptance, reasons
 from app.ui.meters.model import Meters
 from app.ui.meters.verdict import verdict
-from tests.ui.meters.test_meters import MODEL, record, shown
+from tests.ui.meters.test_meters import MODEL, answer, record, shown
 
 __all__ = ["shown"]  # a fixture
 
@@ -129,3 +130,42 @@ def test_an_answer_as_it_was(shown: Meters) -> None:
     assert verdict(shown).figure  # what is loaded now plays no part
     shown.show("", None)
     assert str(verdict(shown)) == "No drafter is loaded: one token at a time."
+
+
+# --- a plain rate of the same minute ------------------------------------------------------
+
+
+def test_a_plain_rate_of_long_ago_is_no_measure(
+    shown: Meters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown.plain_tokens_per_s = 100.0
+    shown.counters.add([record(3)] * 4)
+    assert shown.speedup == pytest.approx(4.0)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    assert shown.speedup is None
+    assert str(verdict(shown)) == "Drafting. How much faster was not measured yet."
+
+
+def test_an_answers_own_plain_steps_are_a_measure(
+    shown: Meters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as they are of its last minute."""
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3_600)
+    shown.counters.add([record(0, drafted=0, ms=20.0)] * 4)
+    shown.counters.add([record(3)] * 96)
+    assert shown.plain == pytest.approx(50.0)
+    assert shown.speedup is not None
+    shown.counters.add([record(3, ms=30_000.0)] * 3)
+    assert shown.plain is None
+
+
+def test_the_ratio_of_an_answer_that_ended_stays(
+    shown: Meters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown.counters.add([record(3)] * 4)
+    shown._end(shown.counters, answer(plain_tokens_per_s=100.0))
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 3_600)
+    assert shown.speedup == pytest.approx(4.0)

@@ -1,0 +1,54 @@
+"""The real engine beside two busy loops: no ratio that is not so, and no reason that is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.engine import Engine, Figures
+from app.library import Library
+from app.settings import Settings
+from app.ui.look.theme import Theme
+from app.ui.look.why import reasons
+from app.ui.window.main_window import MainWindow
+from tests.ui.shots import answered
+
+_TRUE_HERE = ("The machine was busy.", "The machine became", "It waited", "Much of the time")
+"""What may be told of short answers of a good pair on the CPU, beside others' work."""
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    for loop in loops:
+        loop.kill()
+        loop.wait()
+
+
+@pytest.mark.usefixtures("busy")
+def test_meters_beside_busy_loops(qtbot: QtBot, look: Theme) -> None:
+    settings = Settings(backend="cpu", threads=1)
+    window = MainWindow(Engine(), Library.of_user(), settings, lambda _: None, look)
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitUntil(lambda: window.meters.plain_tokens_per_s is not None, timeout=120_000)
+    for question in ("What is DFlash?", "Count to twenty"):
+        window.controller.ask(question)
+        qtbot.waitUntil(lambda: answered(window), timeout=120_000)
+        answer = window.controller.current.last_answer
+        assert answer is not None
+        figures = answer.figures
+        assert isinstance(figures, Figures)
+        # A round gives no more tokens than it verifies, and costs no less than a plain step to
+        # speak of; nor many times what it does on a machine of its own.
+        gain = window.meters.speedup
+        assert gain == figures.speedup
+        assert gain is None or 0.2 < gain < window.meters.block * 1.5
+        for reason in reasons(figures):
+            assert reason.startswith(_TRUE_HERE), reason
+    window.close()
