@@ -194,8 +194,8 @@ def test_closed_in_the_middle_and_opened_again(
     assert again.models_sheet.cards[MODEL].help.text() == "Continue"
     with qtbot.waitSignal(again.getting.ended, timeout=PATIENCE_MS):
         again.models_sheet.cards[MODEL].help.click()
-    ranges = [r.headers.get("Range") for r in hub.gets(BIG)]
-    assert f"bytes={kept}-" in ranges
+    begun = [r.headers.get("Range") for r in hub.gets(BIG)]
+    assert any(int(start.strip("bytes=-")) >= kept for start in begun if start)
     assert state(again) is ModelState.READY
 
 

@@ -160,6 +160,18 @@ def test_its_folder_is_shown_where_files_are(
     assert shown == [str(OWN.path), str(sheet._models.root)]
 
 
+def test_one_broken_row_is_said_and_costs_no_other(sheet: ModelsSheet, models: FakeModels) -> None:
+    why = "`/models/cat/target.gguf` leads to `/mnt/absent`, which is not there."
+    cat = ModelStatus("cat", "cat", ModelState.BROKEN, why, Path("/models/cat"))
+    models.more = (cat, OWN)
+    sheet.show_models(models.models())
+    shown = [label.text() for label in sheet.rows["cat"].findChildren(QLabel)]
+    assert why in shown
+    enabled = {name: row.main.isEnabled() for name, row in sheet.rows.items()}
+    assert enabled == {"demo": True, "cat": False, "own": True, "qwen3.5-4b": True}
+    assert "Move to the trash" in [a.text() for a in sheet.rows["cat"].menu().actions()]
+
+
 def test_verified_and_told(sheet: ModelsSheet, models: FakeModels, qtbot: QtBot) -> None:
     sheet.show_models([OWN])
     sheet.rows["own"].verified.emit("own")
