@@ -31,8 +31,11 @@ def small(text: str) -> QLabel:
 
 
 def lines(first: Sequence[str], others: Sequence[str]) -> str:
-    """Each in a line of its own, with air between them, as a label's rich text; `first` bold."""
-    strong = [f"<b>{html.escape(text)}</b>" for text in first]
+    """Each in a line of its own, with air between them, as a label's rich text.
+
+    `first` stand out.
+    """
+    strong = [f'<span style="font-weight:600">{html.escape(text)}</span>' for text in first]
     text = "<br>".join([*strong, *map(html.escape, others)])
     return f'<div style="line-height:140%">{text}</div>'
 

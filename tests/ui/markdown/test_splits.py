@@ -101,6 +101,10 @@ def test_blocks_are_those_of_commonmark(text: str) -> None:
         " " * 5_000 + "text",
         "$$\n" + "a + b\n" * 900 + "$$\nend",
         "*" + "a" * (SEGMENT - 2) + "* b `" + "c" * SEGMENT + "` d",
+        "- item\n\n  ```py\n" + "  x = 1\n\n" * 1_500 + "  ```\n\nafter *it*\n",  # blanks in code
+        "".join("  " * i + f"- level {i}\n" for i in range(14)) + "\nafter\n",
+        "text\n\n\n\n```\ncode\n```\n\n\n" * 300,  # blanks before a fence
+        "> - $x^2$ and \\[\n  " + "y + " * 300 + "z\n  \\]\n" + "- $a$ " * 700,
     ],
 )
 def test_long_texts_too(pages: Pages, text: str) -> None:
