@@ -97,6 +97,10 @@ DESKTOP = {
 }
 
 
+# GPU backends that are libraries of their own, beside the engine in the wheel.
+BACKENDS = ("vulkan",)
+
+
 class Failed(Exception):
     """Stops the command; the text is all the user needs."""
 
@@ -205,11 +209,12 @@ def system_packages() -> None:
     install_packages(missing_packages(fonts=may_install()))
 
 
-def vulkan_packages() -> None:
-    """The same for the Vulkan backend and Mesa's software renderer."""
+def vulkan_packages(*, drivers: bool = True) -> None:
+    """The same for the Vulkan backend; `drivers` adds Mesa's software renderer."""
     if not sys.platform.startswith("linux"):
         raise Unavailable("the Vulkan backend as a library of its own is built on Linux only")
-    optional_packages(VULKAN)
+    wanted = {s: n for s, n in VULKAN.items() if drivers or not n.endswith("-drivers")}
+    optional_packages(wanted)
 
 
 def desktop_packages() -> None:
@@ -224,6 +229,18 @@ def optional_packages(signs: dict[str, str]) -> None:
         install_packages([name for sign, name in signs.items() if not any(USR.glob(sign))])
     except Failed as exc:
         raise Unavailable(str(exc)) from exc
+
+
+def lacks_vulkan() -> str:
+    """Why this machine has no use for the Vulkan backend; empty if it has."""
+    if not sys.platform.startswith("linux"):
+        return "it is built on Linux only"
+    if not _loads("libvulkan.so.1"):
+        return "there is no Vulkan loader (libvulkan.so.1)"
+    folders = (USR / "share", USR / "local/share", Path("/etc"))
+    if not any(any(folder.glob("vulkan/icd.d/*.json")) for folder in folders):
+        return "no graphics driver offers Vulkan"
+    return ""
 
 
 def may_install() -> bool:
@@ -312,6 +329,9 @@ def setup(extras: bool) -> None:
     built = f"{wheel.parent.name}/{wheel.name}"
     if have.get("native") != built:
         say(f"installing {wheel.name}")
+        have.pop("backends", None)  # they belong to the engine that goes
+        for folder in VENV.glob("**/llama_cpp/lib/backends"):
+            shutil.rmtree(folder)
         pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
         have |= {"native": built}
         stamp.write_text(json.dumps(have))
@@ -321,6 +341,62 @@ def setup(extras: bool) -> None:
         have |= {"app": wanted["app"]}
         stamp.write_text(json.dumps(have))
     say(f"ready in {time.monotonic() - started:.0f} s")
+
+
+def backend_names(text: str) -> list[str]:
+    """Of an option: names with commas between them, or "none"."""
+    names = [] if text == "none" else text.split(",")
+    if unknown := set(names) - set(BACKENDS):
+        raise argparse.ArgumentTypeError(f"there is no backend {', '.join(sorted(unknown))}")
+    return names
+
+
+def backends(chosen: Sequence[str]) -> int:
+    """The GPU backends that this machine has a use for, into the installed engine.
+
+    Each arrives as a whole file, also while the app runs: it takes what is new there.
+    """
+    stamp = VENV / "slipstream.json"
+    why_not = {"vulkan": lacks_vulkan()}
+    (lib,) = VENV.glob("**/llama_cpp/lib")
+    for name in BACKENDS:
+        if name not in chosen:
+            continue
+        if why_not[name]:
+            say(f"no {name} backend: {why_not[name]}")
+            continue
+        try:
+            vulkan_packages(drivers=False)
+            library = native(f"--{name}")
+        except Failed as exc:
+            say(f"no {name} backend: {exc}")
+            continue
+        (lib / "backends").mkdir(exist_ok=True)
+        part = lib / "backends" / f"{library.name}.part"
+        shutil.copyfile(library, part)
+        part.replace(lib / "backends" / library.name)
+        say(f"installed the {name} backend")
+    have = json.loads(stamp.read_text())
+    stamp.write_text(json.dumps(have | {"backends": list(chosen)}))
+    return 0
+
+
+def backends_beside() -> None:
+    """The same while the app is open already: they may take minutes to compile."""
+    have = json.loads((VENV / "slipstream.json").read_text())
+    if "backends" in have or lacks_vulkan():
+        return
+    log = cache_dir() / "backends.log"
+    say(f"building the GPU backends beside the app, which takes them when they are ready ({log})")
+    with log.open("w", encoding="utf-8") as file:
+        politely = ["nice"] if shutil.which("nice") else []
+        subprocess.Popen(
+            [*politely, sys.executable, ROOT / "dev.py", "backends"],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,  # it may outlive the app
+        )
 
 
 def lock() -> int:
@@ -473,7 +549,18 @@ def main() -> int:
     def add(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text)
 
-    add("setup", "make .venv with the native wheel, the app (editable) and the test tools")
+    make = add("setup", "make .venv with the native wheel, the app (editable) and the test tools")
+    for command in (
+        make,
+        add("backends", "build the GPU backends that this machine can use, into the .venv"),
+    ):
+        command.add_argument(
+            "--backends",
+            type=backend_names,
+            default=list(BACKENDS),
+            metavar="NAMES",
+            help=f"only these of {', '.join(BACKENDS)}; none for the CPU alone",
+        )
     add("run", "open the app; arguments go to `slipstream` (run ask Hello)")
     add("test", "static checks, then all tests; arguments go to pytest (test -k convert)")
     add("check", "only the static checks: ruff, mypy, import contracts")
@@ -532,9 +619,12 @@ def main() -> int:
         match args.command:
             case "setup":
                 setup(extras=True)
-                return 0
+                return backends(args.backends)
+            case "backends":
+                return backends(args.backends)
             case "run":
                 setup(extras=False)
+                backends_beside()
                 return call([python_of(VENV), "-m", "app", *rest])
             case "test":
                 return test(rest)

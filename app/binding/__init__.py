@@ -5,6 +5,7 @@ function arrays in and out and typed errors instead of status codes. Importing i
 library: the first call does. `inspection` stands apart: only tests look so deep.
 """
 
+from app.binding.backends import backends_folder
 from app.binding.devices import devices, preferred_gpu
 from app.binding.library import ABI, library_path
 from app.binding.pair import NativePair
@@ -35,6 +36,7 @@ __all__ = [
     "Sampling",
     "Verify",
     "WidthReason",
+    "backends_folder",
     "devices",
     "library_path",
     "preferred_gpu",

@@ -3,59 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref
+from pathlib import Path
 from typing import Final
 
-from app.binding.library import library, library_path
+from app.binding import trials
+from app.binding.backends import Trial, backend_libraries, backend_name, load_backend, try_out
 from app.binding.records import DeviceInfo
-from app.binding.status import check
-from app.binding.structs import Device, Error
+from app.binding.registered import missing_gpu, registered
+from app.errors import DeviceError
 
-_GPU_BACKENDS: Final = ("cuda", "vulkan", "metal", "hip", "sycl")
+_NO_BACKEND: Final = "This build has no GPU backend."
+
+
+_tried: dict[str, Trial] = {}
 
 
 def devices() -> tuple[DeviceInfo, ...]:
-    """All devices, the CPU first. Without a GPU the last entry says why there is none.
+    """All devices, the CPU first; a row for each that cannot be used, with the reason.
 
-    Raises NativeLibraryError.
+    Looks into the folder of backends each time, and tries out what is new there. One thread at
+    a time may call it. Raises NativeLibraryError.
     """
-    lib = library()
-    found = []
-    for index in range(lib.slip_device_count()):
-        device, error = Device(), Error()
-        check(lib.slip_device_get(index, byref(device), byref(error)), error)
-        found.append(described(device))
+    refused: list[DeviceInfo] = []
+    for path in backend_libraries():
+        key = trials.key(path)
+        if key not in _tried:
+            _tried[key] = _tried_out(path, key)
+        if not _tried[key].usable:
+            refused += _tried[key].devices
+    found = [*registered(), *refused]
     if not any(d.kind == "gpu" for d in found):
-        found.append(DeviceInfo("GPU", "No GPU", "gpu", 0, 0, False, _why_no_gpu()))
+        found.append(missing_gpu("", _NO_BACKEND))
     return tuple(found)
 
 
 def preferred_gpu(known: Sequence[DeviceInfo]) -> DeviceInfo | None:
     """The GPU that is taken where one is wanted: of those that can be used, the largest.
 
-    Where none can be, the first of the others, which has the reason; None without any.
+    A software renderer is the last of them. Where none can be used, the first of the others,
+    which has the reason; None without any.
     """
     gpus = [d for d in known if d.kind == "gpu"]
     usable = [d for d in gpus if d.usable]
     if usable:
-        return max(usable, key=lambda d: d.memory_total)
+        return max(usable, key=lambda d: (not d.software, d.memory_total))
     return gpus[0] if gpus else None
 
 
-def described(raw: Device) -> DeviceInfo:
-    return DeviceInfo(
-        name=raw.name.decode(),
-        description=raw.description.decode("utf-8", "replace").strip(),
-        kind="gpu" if raw.kind else "cpu",
-        memory_total=raw.memory_total,
-        memory_free=raw.memory_free,
-        usable=True,
-    )
-
-
-def _why_no_gpu() -> str:
-    folder = library_path().parent
-    built = [b for b in _GPU_BACKENDS if any(folder.glob(f"*ggml-{b}*"))]
-    if not built:
-        return "This build has no GPU backend."
-    return f"The {' and '.join(built)} backend found no device: is its driver installed?"
+def _tried_out(path: Path, key: str) -> Trial:
+    trial = trials.remembered(key) or try_out(path)
+    if trial.usable:
+        # Should this process die of it all the same, the next one tries it out again.
+        trials.forget(key)
+        try:
+            load_backend(path)
+        except DeviceError as error:
+            return Trial(False, (missing_gpu(backend_name(path), error.message),))
+    if trial.answered:
+        trials.remember(key, trial)
+    return trial

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.binding.arrays import floats, ints, raw_sampling, tokens_of
-from app.binding.devices import described
 from app.binding.library import library
 from app.binding.records import Costs, Exactness, NativeRound, PairInfo, WidthReason
+from app.binding.registered import described
 from app.binding.sampling import Sampling, Verify
 from app.binding.status import check
 from app.binding.structs import Costs as RawCosts

@@ -8,6 +8,9 @@ from typing import Final
 
 MAX_BLOCK: Final = 64
 
+# Software renderers by what they call themselves: Mesa's, Chromium's, Windows'.
+_SOFTWARE: Final = ("llvmpipe", "SwiftShader", "Microsoft Basic Render")
+
 
 class WidthReason(StrEnum):
     """Why a round verified as many tokens as it did; the order is the header's."""
@@ -33,6 +36,12 @@ class DeviceInfo:
     memory_free: int
     usable: bool
     reason: str = ""
+    backend: str = ""  # what drives it: "cpu", "cuda", "vulkan", "metal", "hip", "sycl"
+
+    @property
+    def software(self) -> bool:
+        """Whether it only looks like a GPU, and computes on the processor."""
+        return self.kind == "gpu" and any(name in self.description for name in _SOFTWARE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,11 @@ from app.engine import DeviceInfo
 
 HELP: Final = "list the devices and whether they can be used"
 
+_FIELDS: Final = (
+    *("name", "kind", "backend", "description", "memory_total", "memory_free"),
+    *("usable", "reason"),
+)
+
 
 def add_options(parser: ArgumentParser) -> None:
     """There are none but the common ones."""
@@ -25,7 +30,8 @@ def prepare(args: Namespace) -> Job:
 def _run(context: Context) -> Result:
     with closing(context.open_engine()) as engine:
         devices = BlockingClient(engine.client()).devices()
-    return Result({"devices": [asdict(d) for d in devices]}, "\n".join(map(_line, devices)))
+    rows = [{name: asdict(d)[name] for name in _FIELDS} for d in devices]
+    return Result({"devices": rows}, "\n".join(map(_line, devices)))
 
 
 def _line(device: DeviceInfo) -> str:

@@ -5,7 +5,7 @@ takes commands, `drain` gives the events that are this client's. `FakeEngine` is
 door with a script behind it. `app.engine.door` is the contract of both.
 """
 
-from app.binding import DeviceInfo, Sampling, Verify, WidthReason, preferred_gpu
+from app.binding import DeviceInfo, Sampling, Verify, WidthReason, backends_folder, preferred_gpu
 from app.engine.door import Client, EngineDoor
 from app.engine.engine import Engine
 from app.engine.fake import FakeEngine, Script
@@ -107,6 +107,7 @@ __all__ = [
     "Sampling",
     "Verify",
     "WidthReason",
+    "backends_folder",
     "preferred_gpu",
     "speedup",
     "steady",

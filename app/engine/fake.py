@@ -51,8 +51,8 @@ from app.engine.stats import RoundRecord, RoundTally
 from app.engine.streams import Streams, never_begun
 from app.errors import EngineError, SlipstreamError
 
-FAKE_CPU: Final = DeviceInfo("CPU", "Scripted CPU", "cpu", 16 << 30, 8 << 30, True)
-FAKE_GPU: Final = DeviceInfo("GPU0", "Scripted GPU", "gpu", 8 << 30, 6 << 30, True)
+FAKE_CPU: Final = DeviceInfo("CPU", "Scripted CPU", "cpu", 16 << 30, 8 << 30, True, "", "cpu")
+FAKE_GPU: Final = DeviceInfo("GPU0", "Scripted GPU", "gpu", 8 << 30, 6 << 30, True, "", "cuda")
 
 _PREFILL_MS: Final = 4.0
 _READ_AT_ONCE: Final = 2048

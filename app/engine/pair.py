@@ -27,6 +27,7 @@ _PROBE_TEXT: Final = "The quick brown fox jumps over the lazy dog. "
 _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
 _COUNTED: Final = 1 << 20  # tokens that are counted at most
+_SLOWER: Final = "The only GPU is a software renderer, slower than the CPU."
 _SAME_SPEED: Final = 1.5  # factor up to which costs measured earlier still hold
 _UNDISTURBED: Final = 1.3  # the same for costs measured just now
 
@@ -192,9 +193,9 @@ def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[Device
     if backend is Backend.CPU:
         return cpu, ""
     gpu = preferred_gpu(known)
-    if gpu is not None and gpu.usable:
+    if gpu is not None and gpu.usable and not (gpu.software and backend is Backend.AUTO):
         return gpu, ""
-    reason = gpu.reason if gpu else ""
+    reason = _SLOWER if gpu and gpu.usable else gpu.reason if gpu else ""
     if backend is Backend.GPU:
         raise DeviceError(f"No GPU can be used: {reason}", remedy="Choose the CPU.")
     return cpu, reason

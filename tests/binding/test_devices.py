@@ -12,11 +12,14 @@ from app.errors import DeviceError
 CPU = DeviceInfo("CPU", "Some CPU", "cpu", 16 << 30, 8 << 30, True)
 SMALL = DeviceInfo("CUDA0", "Small", "gpu", 4 << 30, 4 << 30, True)
 LARGE = DeviceInfo("CUDA1", "Large", "gpu", 24 << 30, 1 << 30, True)
+SOFT = DeviceInfo("Vulkan0", "llvmpipe (LLVM 15.0.6)", "gpu", 64 << 30, 64 << 30, True)
 OLD = DeviceInfo("CUDA2", "Old", "gpu", 48 << 30, 0, False, "Its driver is too old.")
 
 
 def test_the_largest_that_can_be_used() -> None:
     assert preferred_gpu((CPU, SMALL, LARGE, OLD)) is LARGE
+    assert preferred_gpu((CPU, SOFT, SMALL)) is SMALL
+    assert preferred_gpu((CPU, SOFT)) is SOFT
     assert preferred_gpu((CPU, OLD)) is OLD
     assert preferred_gpu((CPU,)) is None
 
@@ -28,6 +31,7 @@ def test_the_largest_that_can_be_used() -> None:
         ((CPU, SMALL, LARGE), Backend.GPU, LARGE, ""),
         ((CPU, SMALL, LARGE), Backend.CPU, CPU, ""),
         ((CPU, OLD), Backend.AUTO, CPU, OLD.reason),
+        ((CPU, SOFT), Backend.GPU, SOFT, ""),
         ((CPU,), Backend.AUTO, CPU, ""),
     ],
 )
@@ -35,6 +39,12 @@ def test_the_engine_takes_it(
     known: tuple[DeviceInfo, ...], backend: Backend, device: DeviceInfo, why: str
 ) -> None:
     assert choose_device(backend, known) == (device, why)
+
+
+def test_a_software_renderer_is_never_taken_by_itself() -> None:
+    device, why = choose_device(Backend.AUTO, (CPU, SOFT))
+    assert device is CPU
+    assert "software renderer" in why
 
 
 def test_without_one_a_gpu_is_refused_with_the_reason() -> None:

@@ -63,6 +63,7 @@ from app.ui.settings.flow import SettingsFlow
 from app.ui.settings.sheet import SettingsSheet
 from app.ui.window import geometry
 from app.ui.window.actions import Actions
+from app.ui.window.backends import BackendsWatch
 from app.ui.window.book import Deleted
 from app.ui.window.chat_list import State
 from app.ui.window.controller import Controller
@@ -166,6 +167,7 @@ class MainWindow(QMainWindow):
         self.controller.load()
         self.model_list.refresh()
         self._find_devices()
+        BackendsWatch(self).changed.connect(self._find_devices)
         for problem in problems:
             self.notices.add(problem)
         for problem in folder_problems:

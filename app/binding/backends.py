@@ -1,0 +1,162 @@
+"""GPU backends in libraries of their own: where they lie, tried in a child process, loaded once.
+
+DESIGN: such a library may belong to another ggml, be cut off, lack its driver, or take the
+process down while it looks for devices. So it is first loaded by a process that may die; what
+that process tells of its devices, or how it ended, is the answer. Only a library that came back
+with devices is loaded here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+from app.binding.library import library, library_path
+from app.binding.records import DeviceInfo
+from app.binding.registered import missing_gpu, registered
+from app.errors import DeviceError, SlipstreamError
+
+_PATTERN: Final = {"win32": "ggml-*.dll", "darwin": "libggml-*.dylib"}
+_SECONDS: Final = 30.0  # a first start of a driver may compile its shaders
+_GRACE: Final = 2.0  # to leave, once it has answered
+_SEEN: Final = (
+    "GGML_VK_VISIBLE_DEVICES"  # the Vulkan backend leaves software renderers out without it
+)
+
+_SOFTWARE: Final = (
+    "It computes on the processor, slower than the processor does by itself. To try it out, start "
+    f"with {_SEEN}=0."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a backend's library came back with: the devices that can be used, or why none can."""
+
+    usable: bool
+    devices: tuple[DeviceInfo, ...]
+    answered: bool = True  # False: it died or kept silent, which may be otherwise the next time
+
+
+def backends_folder() -> Path:
+    """The one folder that is looked into. Raises NativeLibraryError without a native library."""
+    return library_path().parent / "backends"
+
+
+def backend_libraries() -> tuple[Path, ...]:
+    """The libraries that lie there, by name."""
+    pattern = _PATTERN.get(sys.platform, "libggml-*.so")
+    return tuple(sorted(backends_folder().glob(pattern)))
+
+
+def backend_name(path: Path) -> str:
+    """``vulkan`` of ``libggml-vulkan.so``."""
+    return re.sub(r"^(lib)?ggml-", "", path.stem)
+
+
+def try_out(path: Path) -> Trial:
+    """Loads a backend in a process of its own. Takes as long as its driver does."""
+    trial = _apart(path, {})
+    if not trial.devices and backend_name(path) == "vulkan" and _SEEN not in os.environ:
+        hidden = _apart(path, {_SEEN: "0"})
+        if hidden.usable and hidden.devices:
+            return Trial(False, tuple(_refused(d, _SOFTWARE) for d in hidden.devices))
+    if trial.usable and not trial.devices:
+        return _none(path, "It found no device: is its driver installed?")
+    return trial
+
+
+@cache
+def load_backend(path: Path) -> None:
+    """Adds a backend that was tried out to this process, for good. Raises DeviceError."""
+    library()  # brings what backends link to
+    try:
+        ctypes.CDLL(str(path))  # says what is missing; ggml only that it failed
+    except OSError as error:
+        raise DeviceError(f"It cannot be loaded: {error}.", remedy="Use the CPU.") from error
+    ggml = ctypes.CDLL(str(_ggml()))
+    ggml.ggml_backend_load.argtypes = [ctypes.c_char_p]
+    ggml.ggml_backend_load.restype = ctypes.c_void_p
+    if not ggml.ggml_backend_load(os.fsencode(path)):
+        raise DeviceError(
+            "It is no backend of this version of Slipstream.",
+            remedy="Run `python3 dev.py setup`, which builds the matching one.",
+        )
+
+
+def _ggml() -> Path:
+    """The library that keeps the list of backends, beside ours."""
+    name = {"win32": "ggml.dll", "darwin": "libggml.dylib"}.get(sys.platform, "libggml.so")
+    return library_path().with_name(name)
+
+
+def _apart(path: Path, environment: Mapping[str, str]) -> Trial:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(
+        target=_child, args=(theirs, path, environment), name="backend", daemon=True
+    )
+    child.start()
+    theirs.close()
+    try:
+        if not ours.poll(_SECONDS):
+            return _silent(path, f"It gave no answer within {_SECONDS:g} seconds.")
+        answer = ours.recv()
+    except (EOFError, OSError):
+        child.join(_GRACE)
+        return _silent(path, f"It ended the process that tried it ({_ending(child.exitcode)}).")
+    finally:
+        ours.close()
+        child.join(_GRACE)
+        if child.exitcode is None:
+            child.kill()
+            child.join()
+        child.close()
+    return _none(path, answer) if isinstance(answer, str) else Trial(True, answer)
+
+
+def _child(pipe: Connection, path: Path, environment: Mapping[str, str]) -> None:
+    os.environ.update(environment)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)  # what drivers print is no error of ours
+    answer: str | tuple[DeviceInfo, ...]
+    try:
+        before = {d.name for d in registered()}
+        load_backend(path)
+        answer = tuple(d for d in registered() if d.name not in before)
+    except SlipstreamError as error:
+        answer = error.message
+    with contextlib.suppress(OSError):  # the parent went away
+        pipe.send(answer)
+    pipe.close()
+    os._exit(0)  # a driver that dies while it is unloaded has answered all the same
+
+
+def _ending(status: int | None) -> str:
+    if status is not None and status < 0:
+        with contextlib.suppress(ValueError):
+            return signal.Signals(-status).name
+    return f"exit status {status}"
+
+
+def _none(path: Path, reason: str) -> Trial:
+    return Trial(False, (missing_gpu(backend_name(path), reason),))
+
+
+def _silent(path: Path, reason: str) -> Trial:
+    return replace(_none(path, reason), answered=False)
+
+
+def _refused(device: DeviceInfo, reason: str) -> DeviceInfo:
+    return replace(device, usable=False, reason=reason)

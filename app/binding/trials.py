@@ -1,0 +1,79 @@
+"""How trials of backends ended, kept between runs: each costs a process and a driver's start.
+
+A file of the cache folder: lost, foreign or damaged, they are tried out again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from app import paths
+from app.binding.backends import Trial
+from app.binding.library import ABI
+from app.binding.records import DeviceInfo
+from app.files import replace_text
+
+_MOST: Final = 16
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_DRIVERS: Final = ("/usr/share", "/usr/local/share", "/etc")  # with vulkan/icd.d below
+
+
+def key(path: Path) -> str:
+    """Changes with all that a trial depends on: the file, the start of the machine, its drivers,
+    and the variables that choose among them."""
+    seen: list[object] = [ABI, str(path)]
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        seen += [found.st_size, found.st_mtime_ns]
+    with contextlib.suppress(OSError):
+        seen.append(_BOOT.read_text())
+    for folder in _DRIVERS:
+        for driver in sorted(Path(folder).glob("vulkan/icd.d/*.json")):
+            with contextlib.suppress(OSError):
+                seen.append((str(driver), driver.stat().st_mtime_ns))
+    names = ("VK_", "GGML_VK_", "CUDA_VISIBLE")
+    seen += sorted(item for item in os.environ.items() if item[0].startswith(names))
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:32]
+
+
+def remembered(name: str) -> Trial | None:
+    with contextlib.suppress(KeyError, TypeError, ValueError):
+        found = _read()[name]
+        return Trial(bool(found["usable"]), tuple(DeviceInfo(**d) for d in found["devices"]))
+    return None
+
+
+def remember(name: str, trial: Trial) -> None:
+    kept = _read()
+    kept.pop(name, None)
+    kept[name] = {"usable": trial.usable, "devices": [asdict(d) for d in trial.devices]}
+    _write(kept)
+
+
+def forget(name: str) -> None:
+    kept = _read()
+    if kept.pop(name, None) is not None:
+        _write(kept)
+
+
+def _file() -> Path:
+    return paths.cache() / "backends.json"
+
+
+def _read() -> dict[str, Any]:
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(_file().read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _write(kept: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # a full disk costs only the next trial
+        replace_text(_file(), json.dumps(dict(list(kept.items())[-_MOST:])))
