@@ -1,4 +1,4 @@
-"""The window with a GPU backend in its folder: the toggle lights up, takes the chat along, and back.
+"""The window with a GPU backend in its folder: the toggle lights up and works.
 
     python -m tests.native.toggle LIBRARY     prints what happened as JSON
 
