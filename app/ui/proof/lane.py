@@ -27,6 +27,7 @@ class Lane(QFrame):
         self.time.setFont(theme.font(Size.HEADINGS[0], QFont.Weight.DemiBold))
         self.about = note("")
         self.about.setWordWrap(False)
+        self.about.setMinimumWidth(1)
         self._text = ""
         self._other: int | None = None  # the character from which on the text is another one
         self._view = TextView(title, lambda: self._text)
@@ -40,6 +41,7 @@ class Lane(QFrame):
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(self._view)
+        self._area.setMinimumHeight(2 * Space.XL)
         self._area.verticalScrollBar().rangeChanged.connect(self._follow)
         figures = QHBoxLayout()
         figures.setSpacing(Space.S)

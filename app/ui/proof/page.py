@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFileDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.conversation import ChatMessage
 from app.engine import AskParams, Figures, RoundRecord
@@ -44,6 +53,7 @@ class ProofPage(QWidget):
         self._totals = [(0, 0.0), (0, 0.0)]  # tokens and ms of each run
         self._title = QLabel()
         self._title.setFont(theme.font(Size.HEADINGS[1], QFont.Weight.DemiBold))
+        self._title.setMinimumWidth(1)
         self._question = Elided()
         self._question.setProperty("kind", "muted")
         self._question.setFont(theme.font(Size.CONTROL))
@@ -54,8 +64,18 @@ class ProofPage(QWidget):
         head.addStretch(1)
         head.addWidget(close)
         self.lanes = (Lane("Without drafting"), Lane("With drafting"))
-        self._lanes = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        both = QWidget()
+        both.setObjectName("scrolled")
+        self._lanes = QBoxLayout(QBoxLayout.Direction.LeftToRight, both)
+        self._lanes.setContentsMargins(0, 0, 0, 0)
         self._lanes.setSpacing(Space.M)
+        area = QScrollArea()  # large text in a small window has no room for both
+        area.setAccessibleName("Both answers")
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(both)
         for lane in self.lanes:
             self._lanes.addWidget(lane, 1)
         self.verdict = QLabel()
@@ -78,7 +98,7 @@ class ProofPage(QWidget):
         column.setSpacing(Space.S)
         column.addLayout(head)
         column.addWidget(self._question)
-        column.addLayout(self._lanes, 1)
+        column.addWidget(area, 1)
         column.addWidget(self.verdict)
         column.addWidget(self.about)
         column.addLayout(buttons)
@@ -235,7 +255,9 @@ class ProofPage(QWidget):
             self.written.emit(path)
 
     def _button(self, icon: str, text: str) -> IconButton:
-        return IconButton(icon, text, kind="outline", text=text, size=14)
+        result = IconButton(icon, text, kind="outline", text=text, size=14)
+        result.setMinimumWidth(1)  # large text in a narrow window cuts it
+        return result
 
 
 def _explained(proof: Proof) -> str:

@@ -800,4 +800,5 @@ def _caption(text: str) -> QLabel:
     result.setProperty("kind", "caption")
     result.setFont(theme.font(Size.SMALL))
     result.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    result.setWordWrap(True)
     return result

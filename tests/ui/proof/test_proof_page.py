@@ -26,6 +26,7 @@ from app.engine import (
 )
 from app.errors import EngineError
 from app.proof import Proof
+from app.ui.look.theme import Theme
 from app.ui.proof.prover import DRAFTED, PLAIN
 from app.ui.proof.replay import Replay, possible
 from app.ui.window.main_window import MainWindow
@@ -264,3 +265,22 @@ def test_a_replay_ends_with_the_whole_text(
     assert [lane.text for lane in page.lanes] == [TEXT, TEXT]
     assert "as fast with drafting" in page.verdict.text()
     assert len(engine.commands) == asked
+
+
+@pytest.mark.parametrize("text_size", [15, 22])
+def test_it_fits_a_narrow_window(
+    open_window: OpenWindow,
+    ask: Ask_,
+    wait_until: WaitUntil,
+    look: Theme,
+    text_size: int,
+) -> None:
+    window = open_window(BatchEngine(Script(text=TEXT)), text_size=text_size)
+    try:
+        window.resize(360, 640)
+        ask(window, "Count")
+        proved(window, wait_until)
+        assert window.proof_page.minimumSizeHint().width() <= 360
+        assert window.demo_note.minimumSizeHint().width() <= 328
+    finally:
+        look.set_text_size(15)
