@@ -220,7 +220,7 @@ def test_a_stall_without_end(hub: Hub, cache: Path) -> None:
     hub.always[BIG] = faults.trickle(share=0.0)
     one = found()
     with pytest.raises(DownloadError, match="Nothing has come"):
-        fetch([one.listing], ACCESS, patience=Patience(2.5, 1000, 2), margin=0)
+        fetch([one.listing], ACCESS, patience=Patience(1.0, 1000, 2), margin=0)
 
 
 def test_rate_and_time_left(hub: Hub, cache: Path) -> None:
