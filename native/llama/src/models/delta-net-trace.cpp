@@ -7,61 +7,6 @@
 
 #include "llama-memory-recurrent.h"
 
-#include <cstdlib>
-
-// Whether a device has ggml_gated_delta_net with a snapshot for each of n_trace tokens, and ggml_gated_delta_net_trace.
-static void trace_ask_device(ggml_backend_dev_t dev, const llama_hparams & hparams, int64_t n_trace, bool & snapshots, bool & trace) {
-    const int64_t S        = hparams.ssm_d_state;
-    const int64_t H_k      = hparams.ssm_n_group;
-    const int64_t H_v      = hparams.ssm_dt_rank;
-    const int64_t n_tokens = n_trace + 1;
-
-    ggml_init_params params = { /*.mem_size =*/ 16*ggml_tensor_overhead(), /*.mem_buffer =*/ nullptr, /*.no_alloc =*/ true };
-    ggml_context_ptr ctx(ggml_init(params));
-    const auto tensor = [&](ggml_type type, int64_t ne0, int64_t ne1, int64_t ne2) {
-        return ggml_new_tensor_4d(ctx.get(), type, ne0, ne1, ne2, 1);
-    };
-    ggml_tensor * q     = tensor(GGML_TYPE_F32, S, H_k, n_tokens);
-    ggml_tensor * k     = tensor(GGML_TYPE_F32, S, H_k, n_tokens);
-    ggml_tensor * v     = tensor(GGML_TYPE_F32, S, H_v, n_tokens);
-    ggml_tensor * g     = tensor(GGML_TYPE_F32, 1, H_v, n_tokens);
-    ggml_tensor * b     = tensor(GGML_TYPE_F32, 1, H_v, n_tokens);
-    ggml_tensor * state = tensor(GGML_TYPE_F32, S, S, H_v);
-    ggml_tensor * cells = tensor(GGML_TYPE_F32, ggml_gated_delta_net_trace_size(S, H_k, H_v, 1, n_trace), 1, 1);
-
-    snapshots = ggml_backend_dev_supports_op(dev, ggml_gated_delta_net(ctx.get(), q, k, v, g, b, state, n_tokens));
-    trace     = ggml_backend_dev_supports_op(dev,
-            ggml_gated_delta_net_trace(ctx.get(), state, cells, tensor(GGML_TYPE_I32, 2, 1, 1), q, k, v, g, b, n_trace));
-}
-
-// A device that has the base's fused operation and not ours keeps the former, and with it the base's snapshots; with
-// neither, a trace by plain operations. LLAMA_GDN_TRACE=0 takes the traced operation away, to see that.
-bool llama_memory_recurrent::can_trace(const llama_model & model, uint32_t n_trace, const layer_filter_cb & filter) {
-    if (model.split_mode() == LLAMA_SPLIT_MODE_TENSOR) {
-        return false; // devices that share a layer split its states, and know the base's alone
-    }
-
-    const char * LLAMA_GDN_CHUNKED = getenv("LLAMA_GDN_CHUNKED");
-    const char * LLAMA_GDN_TRACE   = getenv("LLAMA_GDN_TRACE");
-    if (LLAMA_GDN_CHUNKED && atoi(LLAMA_GDN_CHUNKED) != 0) {
-        return true;
-    }
-    const bool hidden = LLAMA_GDN_TRACE && atoi(LLAMA_GDN_TRACE) == 0;
-
-    bool all_trace     = true;
-    bool all_snapshots = true;
-    for (uint32_t il = 0; il < model.hparams.n_layer(); ++il) {
-        ggml_backend_dev_t dev = filter && !filter(il) ? nullptr : model.dev_layer(il);
-        if (dev) {
-            bool snapshots, trace;
-            trace_ask_device(dev, model.hparams, n_trace, snapshots, trace);
-            all_trace     &= trace && !hidden;
-            all_snapshots &= snapshots;
-        }
-    }
-    return all_trace || !all_snapshots;
-}
-
 // tokens [first, first + n) of x: [ne0, ne1, n_tokens, n_seqs]
 static ggml_tensor * trace_tokens(ggml_context * ctx0, ggml_tensor * x, int64_t first, int64_t n) {
     if (first == 0 && n == x->ne[2]) {

@@ -237,36 +237,25 @@ struct unpacked {
     ggml_half d, dmin;
 };
 
-void unpack_scales(const uint8_t * from, unpacked & out) {
+// Q4_K, and Q5_K, which has a fifth bit elsewhere. Scales and minima have six bits, the upper ones of the last four of
+// each in the bytes of the first.
+template <typename block> void unpack(const block & b, unpacked & out) {
+    for (int j = 0; j < QK_K; j += 64) {
+        for (int l = 0; l < 32; ++l) {
+            int fifth = 0; // of the quants here and 32 further on
+            if constexpr (tile<block>::high_bits == 1) {
+                fifth = b.qh[l] >> (j / 32);
+            }
+            out.quants[j + l]      = (b.qs[j / 2 + l] & 0xF) | (fifth & 1) << 4;
+            out.quants[j + l + 32] = (b.qs[j / 2 + l] >> 4)  | (fifth & 2) << 3;
+        }
+    }
     for (int j = 0; j < 4; ++j) {
-        out.scales[j]     = from[j] & 63;
-        out.mins[j]       = from[j + 4] & 63;
-        out.scales[j + 4] = (from[j + 8] & 0xF) | ((from[j] >> 6) << 4);
-        out.mins[j + 4]   = (from[j + 8] >> 4) | ((from[j + 4] >> 6) << 4);
+        out.scales[j]     = b.scales[j] & 63;
+        out.mins[j]       = b.scales[j + 4] & 63;
+        out.scales[j + 4] = (b.scales[j + 8] & 0xF) | ((b.scales[j] >> 6) << 4);
+        out.mins[j + 4]   = (b.scales[j + 8] >> 4) | ((b.scales[j + 4] >> 6) << 4);
     }
-}
-
-void unpack(const block_q4_K & b, unpacked & out) {
-    for (int j = 0; j < QK_K; j += 64) {
-        for (int l = 0; l < 32; ++l) {
-            out.quants[j + l]      = b.qs[j / 2 + l] & 0xF;
-            out.quants[j + l + 32] = b.qs[j / 2 + l] >> 4;
-        }
-    }
-    unpack_scales(b.scales, out);
-    out.d    = b.d;
-    out.dmin = b.dmin;
-}
-
-void unpack(const block_q5_K & b, unpacked & out) {
-    for (int j = 0; j < QK_K; j += 64) {
-        for (int l = 0; l < 32; ++l) {
-            const int bits = b.qh[l] >> (j / 32);
-            out.quants[j + l]      = (b.qs[j / 2 + l] & 0xF) | (bits & 1) << 4;
-            out.quants[j + l + 32] = (b.qs[j / 2 + l] >> 4)  | (bits & 2) << 3;
-        }
-    }
-    unpack_scales(b.scales, out);
     out.d    = b.d;
     out.dmin = b.dmin;
 }
