@@ -20,7 +20,7 @@ from typing import Any
 STEPS = ("shown", "usable", "first text")
 
 
-def one() -> None:
+def one(leave: bool = True) -> int:
     """In the process that is measured: print the time of each step, then leave."""
     from PySide6.QtCore import Qt, QTimer
     from PySide6.QtWidgets import QApplication
@@ -53,18 +53,19 @@ def one() -> None:
             window.controller.ask("What is DFlash?")
         elif len(seen) == 2 and window.controller.current.last_answer.text:
             step("first text")
-            window.close()
-            QApplication.quit()
+            if leave:
+                window.close()
+                QApplication.quit()
 
     application.MainWindow = Watched  # type: ignore[misc]
-    application.run([])
+    return application.run([])
 
 
 def measure(home: Path) -> list[float]:
     environment = {**os.environ, "SLIPSTREAM_HOME": str(home), "QT_QPA_PLATFORM": "offscreen"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's Python compiles a module once
     began = time.time()
-    command = [sys.executable, "-m", "tests.ui.start", "--one"]
+    command = [sys.executable, "-m", "tests.ui.start", "--one", "leave"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     told = dict(line.split("\t") for line in done.stdout.splitlines())
     return [float(told[name]) - began for name in STEPS]
@@ -73,11 +74,10 @@ def measure(home: Path) -> list[float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--one", choices=("leave", "stay"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        one()
-        return 0
+        return one(args.one == "leave")
     with tempfile.TemporaryDirectory() as folder:
         measure(Path(folder))  # converts the guide
         runs = [measure(Path(folder)) for _ in range(args.times)]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtCore import QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -92,6 +92,8 @@ _PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 class MainWindow(QMainWindow):
+    closed = Signal()
+
     def __init__(
         self,
         engine: EngineDoor,
@@ -793,6 +795,7 @@ class MainWindow(QMainWindow):
             except SlipstreamError:
                 _log.exception("The window did not close well.")
         event.accept()
+        self.closed.emit()
 
 
 def _caption(text: str) -> QLabel:
