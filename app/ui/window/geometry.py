@@ -37,6 +37,7 @@ def first(window: QWidget) -> None:
 
 def save(window: QWidget, settings: QSettings) -> None:
     settings.setValue(_KEY, window.saveGeometry())
+    settings.sync()  # the event loop may not turn again
 
 
 def _seen(window: QWidget) -> bool:
