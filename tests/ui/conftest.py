@@ -80,7 +80,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         window.resize(1280, 800)
         window.show()
         if wait:
-            wait_until(lambda: window.header.chip.state.text == "DFlash ready")
+            wait_until(lambda: window.loader.model is not None)
         wait_until(lambda: _activated(window))  # last: the end of the window before takes it away
         return window
 

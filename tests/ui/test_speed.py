@@ -15,15 +15,19 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QTimer
 from pytestqt.qtbot import QtBot
 
 from app.engine import Command, Decoded, Event, Script
+from app.history import History
 from app.ui.window.main_window import MainWindow
-from tests.ui.conftest import OpenWindow
+from tests.ui.bench_chats import chats_of
+from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
+from tests.ui.shots import ANSWER
 
 Ask = Callable[[MainWindow, str], None]
 
@@ -138,3 +142,23 @@ class Unspaced(BatchEngine):
                 yield replace(event, text=event.text.replace(" ", ""))
             else:
                 yield event
+
+
+@pytest.mark.slow
+def test_a_chat_of_400_messages_opens_without_a_stall(
+    open_window: OpenWindow, wait_until: WaitUntil, tmp_path: Path
+) -> None:
+    chat, other = chats_of(tmp_path, 2, 200, ANSWER)
+    window = open_window(history=History(tmp_path / "chats.db"))
+    wait_until(lambda: bool(window.controller.book.summaries))
+    window.controller.show_chat(other)  # what is made once is made with this one
+    wait_until(lambda: bool(window.chats.view.answers) and window.chats.view.answers[-1].rendered)
+    gaps = Gaps()
+    window.controller.show_chat(chat)
+    wait_until(lambda: window.controller.current.id == chat)
+    wait_until(lambda: all(a.rendered for a in window.chats.view.answers))
+    gaps.stop()
+    print(f"most work {gaps.worst:.1f} ms")
+    assert len(window.controller.current.path()) == 400
+    assert window.chats.view.answers[-1].turn is window.controller.current.last_answer
+    assert gaps.worst < 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -25,6 +26,9 @@ from app.ui.look.theme import Space
 
 _NEAR: Final = 48
 """Pixels from the bottom within which new text keeps the view at the bottom."""
+
+_TURN_S: Final = 0.03
+"""How long one turn of the event loop makes messages that are not seen yet."""
 
 
 class _Page(QWidget):
@@ -68,6 +72,7 @@ class ChatView(QScrollArea):
         self._shown: dict[str, Question | AnswerView] = {}
         self._width = 0
         self._arranging = False
+        self._made, self._until = False, 0.0  # of one turn: whether any was made, and its end
         # Qt is still in the middle of laying out when it tells a new size.
         self._settle = QTimer(self, interval=0, singleShot=True)
         self._settle.timeout.connect(self._arrange)
@@ -185,6 +190,7 @@ class ChatView(QScrollArea):
         try:
             self._set_width()
             anchor = None if self._follow else self._anchor()
+            self._made, self._until = False, time.monotonic() + _TURN_S
             for _ in range(4):
                 if not self._fill(anchor):
                     break
@@ -215,7 +221,13 @@ class ChatView(QScrollArea):
         for at, turn in enumerate(self._turns):
             near = tops[at + 1] >= seen - room and tops[at] <= seen + 2 * room
             far = tops[at + 1] < seen - 3 * room or tops[at] > seen + 4 * room
-            if near or (turn.id in self._shown and (not far or self._needed(turn))):
+            visible = tops[at + 1] >= seen and tops[at] <= seen + room
+            new = turn.id not in self._shown
+            late = self._made and time.monotonic() > self._until
+            if near and new and late and not visible:
+                self._settle.start()  # what is only near has time until the next turn
+            elif near or (turn.id in self._shown and (not far or self._needed(turn))):
+                self._made |= new
                 message = self._shown.get(turn.id) or self._make(turn)
                 height = self._measure(message)
                 changed |= height != self._heights.get(turn.id)

@@ -31,9 +31,14 @@ def pixmap(name: str, colour: str, size: int, ratio: float) -> QPixmap:
 
 
 def icon(name: str, colour: str, size: int) -> QIcon:
-    result = QIcon()
     app = QGuiApplication.instance()
     ratio = app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0
+    return _icon(name, colour, size, ratio)
+
+
+@lru_cache(maxsize=256)
+def _icon(name: str, colour: str, size: int, ratio: float) -> QIcon:
+    result = QIcon()
     for scale in {1.0, 2.0, ratio}:
         result.addPixmap(pixmap(name, colour, size, scale))
     return result
