@@ -103,7 +103,9 @@ def run(argv: Sequence[str] | None = None) -> int:
     # Python runs these between two byte codes: the bridge's timer sees to it that some run.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.close())
-    # Closed by a signal while it is being shown, Qt does not take it for the last window.
+    # Closed by a signal while it is being shown, Qt does not take it for the last window. Where Qt
+    # does, its wish to quit would outlive the loop and end whichever runs next.
+    app.setQuitOnLastWindowClosed(False)
     window.closed.connect(lambda: app.exit(0))
     instance.raised.connect(lambda: _raise(window))
     window.show()
