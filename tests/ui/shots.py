@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import shiboken6
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
@@ -122,6 +123,7 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     if not real:
         states(window, scripted, shoot)
     window.close()
+    shiboken6.delete(window)  # or each change of the palette goes through all of it again
     kept.cleanup()
     return files
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import shiboken6
 from PySide6.QtWidgets import QApplication
 
 from app.engine import Control, Script
@@ -120,6 +121,7 @@ def take(out: Path, app: QApplication, look: Theme, name: str) -> list[Path]:
     window.chats.view.go_down()
     shoot("slow")
     window.close()
+    shiboken6.delete(window)  # or each change of the palette goes through all of it again
     return files
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import shiboken6
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QPainter, QPixmap
 
@@ -201,6 +202,7 @@ def take_models(
     models.problem += "or choose another folder; the built-in guide works without it."
     show("moved-away", height=1250)
     window.close()
+    shiboken6.delete(window)  # or each change of the palette goes through all of it again
     return files
 
 
