@@ -297,12 +297,21 @@ def native(*options: str) -> Path:
 # --- commands --------------------------------------------------------------------------------
 
 
+def installed() -> dict[str, Any]:
+    """What set-up stamped as done in `.venv`."""
+    stamp = VENV / "slipstream.json"
+    return json.loads(stamp.read_text()) if stamp.is_file() else {}
+
+
+def note_installed(have: dict[str, Any]) -> None:
+    (VENV / "slipstream.json").write_text(json.dumps(have))
+
+
 def setup(extras: bool) -> None:
     """`.venv` with the native wheel and the app, editable; `extras` adds the test tools."""
     started = time.monotonic()
     system_packages()
-    stamp = VENV / "slipstream.json"
-    have = json.loads(stamp.read_text()) if stamp.is_file() else {}
+    have = installed()
     locks = [(LOCK / f"{name}.txt").read_text(encoding="utf-8") for name in ("app", "test")]
     project = read_toml(ROOT / "pyproject.toml")["project"]
     tools = project["optional-dependencies"]["test"]
@@ -322,7 +331,7 @@ def setup(extras: bool) -> None:
         if extras:
             pip(VENV, "install", "--quiet", *unlocked)
         have |= {"locked": wanted["locked"], "extras": extras}
-        stamp.write_text(json.dumps(have))
+        note_installed(have)
     wheel = native()
     # Its folder is named after a hash of all that went into it; the version alone does not
     # tell two development wheels apart.
@@ -334,12 +343,12 @@ def setup(extras: bool) -> None:
             shutil.rmtree(folder)
         pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
         have |= {"native": built}
-        stamp.write_text(json.dumps(have))
+        note_installed(have)
     if have.get("app") != wanted["app"]:
         say("installing the app")
         pip(VENV, "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ROOT)
         have |= {"app": wanted["app"]}
-        stamp.write_text(json.dumps(have))
+        note_installed(have)
     say(f"ready in {time.monotonic() - started:.0f} s")
 
 
@@ -356,7 +365,6 @@ def backends(chosen: Sequence[str]) -> int:
 
     Each arrives as a whole file, also while the app runs: it takes what is new there.
     """
-    stamp = VENV / "slipstream.json"
     why_not = {"vulkan": lacks_vulkan()}
     (lib,) = VENV.glob("**/llama_cpp/lib")
     for name in BACKENDS:
@@ -376,15 +384,13 @@ def backends(chosen: Sequence[str]) -> int:
         shutil.copyfile(library, part)
         part.replace(lib / "backends" / library.name)
         say(f"installed the {name} backend")
-    have = json.loads(stamp.read_text())
-    stamp.write_text(json.dumps(have | {"backends": list(chosen)}))
+    note_installed(installed() | {"backends": list(chosen)})
     return 0
 
 
 def backends_beside() -> None:
     """The same while the app is open already: they may take minutes to compile."""
-    have = json.loads((VENV / "slipstream.json").read_text())
-    if "backends" in have or lacks_vulkan():
+    if "backends" in installed() or lacks_vulkan():
         return
     log = cache_dir() / "backends.log"
     say(f"building the GPU backends beside the app, which takes them when they are ready ({log})")

@@ -30,10 +30,8 @@ from app.errors import DeviceError, SlipstreamError
 _PATTERN: Final = {"win32": "ggml-*.dll", "darwin": "libggml-*.dylib"}
 _SECONDS: Final = 30.0  # a first start of a driver may compile its shaders
 _GRACE: Final = 2.0  # to leave, once it has answered
-_SEEN: Final = (
-    "GGML_VK_VISIBLE_DEVICES"  # the Vulkan backend leaves software renderers out without it
-)
-
+# Without it the Vulkan backend leaves software renderers out.
+_SEEN: Final = "GGML_VK_VISIBLE_DEVICES"
 _SOFTWARE: Final = (
     "It computes on the processor, slower than the processor does by itself. To try it out, start "
     f"with {_SEEN}=0."
@@ -71,7 +69,9 @@ def try_out(path: Path) -> Trial:
     if not trial.devices and backend_name(path) == "vulkan" and _SEEN not in os.environ:
         hidden = _apart(path, {_SEEN: "0"})
         if hidden.usable and hidden.devices:
-            return Trial(False, tuple(_refused(d, _SOFTWARE) for d in hidden.devices))
+            return Trial(
+                False, tuple(replace(d, usable=False, reason=_SOFTWARE) for d in hidden.devices)
+            )
     if trial.usable and not trial.devices:
         return _none(path, "It found no device: is its driver installed?")
     return trial
@@ -156,7 +156,3 @@ def _none(path: Path, reason: str) -> Trial:
 
 def _silent(path: Path, reason: str) -> Trial:
     return replace(_none(path, reason), answered=False)
-
-
-def _refused(device: DeviceInfo, reason: str) -> DeviceInfo:
-    return replace(device, usable=False, reason=reason)

@@ -14,7 +14,6 @@ from app.errors import DeviceError
 
 _NO_BACKEND: Final = "This build has no GPU backend."
 
-
 _tried: dict[str, Trial] = {}
 
 

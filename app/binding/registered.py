@@ -11,7 +11,7 @@ from app.binding.records import DeviceInfo
 from app.binding.status import check
 from app.binding.structs import Device, Error
 
-_TITLES: Final = {"cuda": "CUDA", "hip": "HIP", "mtl": "Metal"}
+_TITLES: Final = {"cuda": "CUDA", "hip": "HIP"}
 _BACKENDS: Final = {"mtl": "metal", "rocm": "hip"}  # where ggml's devices have another name
 
 

@@ -1,7 +1,4 @@
-"""How trials of backends ended, kept between runs: each costs a process and a driver's start.
-
-A file of the cache folder: lost, foreign or damaged, they are tried out again.
-"""
+"""How trials of backends ended, kept between runs: each costs a process and a driver's start."""
 
 from __future__ import annotations
 
@@ -11,15 +8,13 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from app import paths
+from app import kept, paths
 from app.binding.backends import Trial
 from app.binding.library import ABI
 from app.binding.records import DeviceInfo
-from app.files import replace_text
 
-_MOST: Final = 16
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _DRIVERS: Final = ("/usr/share", "/usr/local/share", "/etc")  # with vulkan/icd.d below
 
@@ -43,37 +38,20 @@ def key(path: Path) -> str:
 
 
 def remembered(name: str) -> Trial | None:
-    with contextlib.suppress(KeyError, TypeError, ValueError):
-        found = _read()[name]
+    found = kept.find(_file(), name)
+    with contextlib.suppress(KeyError, TypeError):
         return Trial(bool(found["usable"]), tuple(DeviceInfo(**d) for d in found["devices"]))
     return None
 
 
 def remember(name: str, trial: Trial) -> None:
-    kept = _read()
-    kept.pop(name, None)
-    kept[name] = {"usable": trial.usable, "devices": [asdict(d) for d in trial.devices]}
-    _write(kept)
+    devices = [asdict(d) for d in trial.devices]
+    kept.keep(_file(), name, {"usable": trial.usable, "devices": devices})
 
 
 def forget(name: str) -> None:
-    kept = _read()
-    if kept.pop(name, None) is not None:
-        _write(kept)
+    kept.forget(_file(), name)
 
 
 def _file() -> Path:
     return paths.cache() / "backends.json"
-
-
-def _read() -> dict[str, Any]:
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(_file().read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _write(kept: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # a full disk costs only the next trial
-        replace_text(_file(), json.dumps(dict(list(kept.items())[-_MOST:])))

@@ -12,7 +12,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
-from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub import (
+    HfApi,
+    get_hf_file_metadata,
+    hf_hub_download,
+    hf_hub_url,
+    try_to_load_from_cache,
+)
 from huggingface_hub.constants import HF_HUB_CACHE
 from huggingface_hub.errors import (
     GatedRepoError,
@@ -104,6 +110,19 @@ class Hub:
     def part(self, listing: Listing, file: RemoteFile) -> Path:
         """Where a file grows, under a name that the hub's own tools know as unfinished."""
         return self._blobs(listing) / f"{file.etag}.slipstream.incomplete"
+
+    def fetched(self, listing: Listing, file: RemoteFile, **options: Any) -> str:
+        """The file's place in the cache, as the hub's own client brings it there."""
+        place: str = hf_hub_download(
+            listing.repo,
+            file.name,
+            revision=listing.commit,
+            cache_dir=self.cache,
+            endpoint=self.endpoint,
+            token=self.token,
+            **options,
+        )
+        return place
 
     def metadata(self, listing: Listing, file: RemoteFile) -> HfFileMetadata:
         """Where the file is to be had, at this moment: links expire."""

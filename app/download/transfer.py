@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx2
-from huggingface_hub import get_session, hf_hub_download
+from huggingface_hub import get_session
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 from huggingface_hub.utils.tqdm import tqdm as hub_tqdm
 
@@ -184,15 +184,7 @@ def _came_in_chunks(
             return None
 
     try:
-        place = hf_hub_download(
-            listing.repo,
-            file.name,
-            revision=listing.commit,
-            cache_dir=hub.cache,
-            endpoint=hub.endpoint,
-            token=hub.token,
-            tqdm_class=Told,
-        )
+        place = hub.fetched(listing, file, tqdm_class=Told)
     except Exception as error:  # a library in Rust, with errors of its own
         if isinstance(error, OSError) and is_full(error):
             raise
@@ -233,17 +225,7 @@ def _lay(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
     try:
         if place == hub.part(listing, file):
             place.replace(hub.blob(listing, file))
-        hub.patiently(
-            lambda: hf_hub_download(
-                listing.repo,
-                file.name,
-                revision=listing.commit,
-                cache_dir=hub.cache,
-                endpoint=hub.endpoint,
-                token=hub.token,
-            ),
-            f"`{file.name}` of `{listing.repo}`",
-        )
+        hub.patiently(lambda: hub.fetched(listing, file), f"`{file.name}` of `{listing.repo}`")
     except (HfHubHTTPError, httpx2.HTTPError):
         raise
     except OSError as error:

@@ -44,6 +44,7 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import AskParams, Backend, LoadParams
+from app.engine.plain import FRESH
 from app.engine.stats import (
     Pace,
     RoundRecord,
@@ -107,6 +108,7 @@ __all__ = [
     "Sampling",
     "Verify",
     "WidthReason",
+    "FRESH",
     "backends_folder",
     "preferred_gpu",
     "speedup",

@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 from pathlib import Path
 
+from app import kept
 from app.binding import Costs
-from app.engine import kept
 
 
 def load(path: Path, name: str) -> Costs | None:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from app import paths
+from app import kept, paths
 from app.binding import Costs, DeviceInfo, NativePair, devices, preferred_gpu
 from app.conversation import ChatMessage
-from app.engine import costs, kept
+from app.engine import costs
 from app.engine.answering import Answering
 from app.engine.control import control
+from app.engine.key import key_of
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
 from app.engine.plain import PlainSpeed
@@ -41,7 +42,7 @@ class LoadedPair:
         self.native, fallback = _load(params, progress)
         try:
             model = _described(self.native, params, fallback)
-            self._key = kept.key(params, model.device.description)
+            self._key = key_of(params, model.device.description)
             self.model = replace(model, exact=_known_exact(self._key))
             self._specials = self.native.special_tokens()
             self._prompts = PromptWriter(

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-_SECONDS: Final = 60.0  # for which a step tells how fast the machine is
+FRESH: Final = 60.0
+"""Seconds for which a plain step, or a rate of them, tells how fast the machine is."""
+
 _STEPS: Final = 2  # at least; the governor takes them in pairs
 _KEPT: Final = 64
 _CONTEXT: Final = (512, 1.25)  # tokens or factor by which contexts may differ
@@ -35,7 +37,7 @@ class PlainSpeed:
 
     def rate(self, context: int) -> float | None:
         """Tokens/s at about `context` tokens; None where that was not measured lately."""
-        since = self.now() - _SECONDS
+        since = self.now() - FRESH
         near = [s for when, at, s in self._steps if when >= since and _like(at, context)]
         return 1.0 / statistics.median(near) if len(near) >= _STEPS and all(near) else None
 

@@ -169,7 +169,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._first: defaultdict[int, list[float]] = defaultdict(list)
-        self._last: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=16))
+        self._last: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=self._ENOUGH))
         self._rounds: Counter[int] = Counter()
 
     def add(self, record: RoundRecord) -> None:

@@ -219,16 +219,26 @@ def main() -> int:
     parser.add_argument("--real", action="store_true", help="let the built-in guide answer")
     parser.add_argument("--scale", default="1", help="device pixels a pixel")
     args = parser.parse_args()
-    os.environ["QT_SCALE_FACTOR"] = args.scale
-    args.out.mkdir(parents=True, exist_ok=True)
+
+    def taken(app: QApplication, look: Theme, name: str) -> list[Path]:
+        files = take(args.out, app, look, name, args.real)
+        return files if args.real else [*files, *take_models(args.out, look, name, wait)]
+
+    in_both_palettes(taken, args.out, args.scale)
+    return 0
+
+
+def in_both_palettes(
+    taken: Callable[[QApplication, Theme, str], list[Path]], out: Path, scale: str
+) -> None:
+    """Take pictures in an application of their own, and print the files."""
+    os.environ["QT_SCALE_FACTOR"] = scale
+    out.mkdir(parents=True, exist_ok=True)
     app = QApplication(sys.argv[:1])
     look = Theme(app, "light")
     for name in ("light", "dark"):
-        for file in take(args.out, app, look, name, args.real):
+        for file in taken(app, look, name):
             print(file)
-        for file in [] if args.real else take_models(args.out, look, name, wait):
-            print(file)
-    return 0
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ A long answer with every kind of block, the meters in each state, a proof, a rep
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import shiboken6
@@ -20,7 +20,7 @@ from app.ui.look.theme import Theme
 from app.ui.markdown.formula import typesetter
 from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
-from tests.ui.shots import ANSWER, PATTERN, QUESTION, answered, wait
+from tests.ui.shots import ANSWER, PATTERN, QUESTION, answered, in_both_palettes, wait
 
 BLOCKS = r"""# Every kind of block
 
@@ -130,13 +130,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--scale", default="1", help="device pixels a pixel")
     args = parser.parse_args()
-    os.environ["QT_SCALE_FACTOR"] = args.scale
-    args.out.mkdir(parents=True, exist_ok=True)
-    app = QApplication(sys.argv[:1])
-    look = Theme(app, "light")
-    for name in ("light", "dark"):
-        for file in take(args.out, app, look, name):
-            print(file)
+    in_both_palettes(partial(take, args.out), args.out, args.scale)
     return 0
 
 

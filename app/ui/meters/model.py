@@ -16,6 +16,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.engine import (
+    FRESH,
     Answer,
     Figures,
     LoadedModel,
@@ -47,9 +48,6 @@ SHARE_OF: Final = 3
 
 STEPS: Final = 32
 """Plain steps that are remembered."""
-
-FRESH: Final = 60.0
-"""Seconds after which a plain rate is no measure any more beside what runs now."""
 
 
 @dataclass(slots=True)
