@@ -18,6 +18,7 @@ from enum import StrEnum
 
 from app.binding import DeviceInfo
 from app.conversation import ChatMessage
+from app.conversation import Role as Role  # a client builds the chat of a command from both
 from app.engine.params import AskParams, LoadParams
 from app.engine.stats import RoundRecord, RoundTotals, speedup
 from app.errors import SlipstreamError
