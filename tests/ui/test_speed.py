@@ -12,6 +12,7 @@ import base64
 import gc
 import os
 import random
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -148,17 +149,20 @@ class Unspaced(BatchEngine):
 def test_a_chat_of_400_messages_opens_without_a_stall(
     open_window: OpenWindow, wait_until: WaitUntil, tmp_path: Path
 ) -> None:
-    chat, other = chats_of(tmp_path, 2, 200, ANSWER)
+    other, *chats = chats_of(tmp_path, 4, 200, ANSWER)
     window = open_window(history=History(tmp_path / "chats.db"))
     wait_until(lambda: bool(window.controller.book.summaries))
     window.controller.show_chat(other)  # what is made once is made with this one
     wait_until(lambda: bool(window.chats.view.answers) and window.chats.view.answers[-1].rendered)
-    gaps = Gaps()
-    window.controller.show_chat(chat)
-    wait_until(lambda: window.controller.current.id == chat)
-    wait_until(lambda: all(a.rendered for a in window.chats.view.answers))
-    gaps.stop()
-    print(f"most work {gaps.worst:.1f} ms")
-    assert len(window.controller.current.path()) == 400
-    assert window.chats.view.answers[-1].turn is window.controller.current.last_answer
-    assert gaps.worst < 100
+    worst = []
+    for chat in chats:
+        gaps = Gaps()
+        window.controller.show_chat(chat)
+        wait_until(lambda chat=chat: window.controller.current.id == chat)
+        wait_until(lambda: all(a.rendered for a in window.chats.view.answers))
+        gaps.stop()
+        worst.append(gaps.worst)
+        assert len(window.controller.current.path()) == 400
+        assert window.chats.view.answers[-1].turn is window.controller.current.last_answer
+    print("most work " + ", ".join(f"{w:.1f}" for w in worst) + " ms")
+    assert statistics.median(worst) < 100

@@ -27,8 +27,12 @@ from app.ui.look.theme import Space
 _NEAR: Final = 48
 """Pixels from the bottom within which new text keeps the view at the bottom."""
 
-_TURN_S: Final = 0.03
-"""How long one turn of the event loop makes messages that are not seen yet."""
+_NEAR_S: Final = 0.01
+"""How long one turn of the event loop makes messages that are not seen yet..."""
+
+_SEEN_S: Final = 0.02
+"""... and such that are, while the newest is followed: it stands at once, what is above it comes
+with the next turn. Elsewhere what is seen is made whatever it takes, or the view would move."""
 
 
 class _Page(QWidget):
@@ -68,11 +72,11 @@ class ChatView(QScrollArea):
         self._follow = True
         self._turns: list[Turn] = []
         self._beside: Callable[[Turn], Sequence[Turn]] = lambda turn: (turn,)
-        self._heights: dict[str, int] = {}  # by the turn's id, at the width there is
+        self._heights: dict[str, int] = {}  # by the turn's id, as measured or else estimated
         self._shown: dict[str, Question | AnswerView] = {}
         self._width = 0
         self._arranging = False
-        self._made, self._until = False, 0.0  # of one turn: whether any was made, and its end
+        self._made, self._began = False, 0.0  # of one turn: whether any was made, and its begin
         # Qt is still in the middle of laying out when it tells a new size.
         self._settle = QTimer(self, interval=0, singleShot=True)
         self._settle.timeout.connect(self._arrange)
@@ -190,7 +194,7 @@ class ChatView(QScrollArea):
         try:
             self._set_width()
             anchor = None if self._follow else self._anchor()
-            self._made, self._until = False, time.monotonic() + _TURN_S
+            self._made, self._began = False, time.monotonic()
             for _ in range(4):
                 if not self._fill(anchor):
                     break
@@ -218,14 +222,15 @@ class ChatView(QScrollArea):
         seen, room = bar.value(), self.viewport().height()
         changed = False
         # Where there is less than a page, it stands at the top.
-        for at, turn in enumerate(self._turns):
+        turns = list(enumerate(self._turns))
+        for at, turn in reversed(turns) if anchor is None else turns:
             near = tops[at + 1] >= seen - room and tops[at] <= seen + 2 * room
             far = tops[at + 1] < seen - 3 * room or tops[at] > seen + 4 * room
             visible = tops[at + 1] >= seen and tops[at] <= seen + room
             new = turn.id not in self._shown
-            late = self._made and time.monotonic() > self._until
-            if near and new and late and not visible:
-                self._settle.start()  # what is only near has time until the next turn
+            can_wait = near and new and self._made and not (visible and anchor)
+            if can_wait and self._spent() > (_SEEN_S if visible else _NEAR_S):
+                self._settle.start()
             elif near or (turn.id in self._shown and (not far or self._needed(turn))):
                 self._made |= new
                 message = self._shown.get(turn.id) or self._make(turn)
@@ -237,6 +242,10 @@ class ChatView(QScrollArea):
                 self._drop(turn.id)
         return changed
 
+    def _spent(self) -> float:
+        """Seconds of this turn."""
+        return time.monotonic() - self._began
+
     def _tops(self) -> list[int]:
         """Where each message begins, and where the last one ends."""
         tops, y = [], int(Space.XL)
@@ -246,7 +255,9 @@ class ChatView(QScrollArea):
             tops.append(y)
             # Below a question stand its buttons, which are room already.
             gap = Space.XS if turn.role is Role.USER else Space.XL
-            y += (self._heights.get(turn.id) or self._estimate(turn)) + gap
+            if turn.id not in self._heights:
+                self._heights[turn.id] = self._estimate(turn)
+            y += self._heights[turn.id] + gap
         return [*tops, y]
 
     def _place_divider(self, tops: Sequence[int]) -> None:

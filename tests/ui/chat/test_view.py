@@ -76,7 +76,7 @@ def test_what_was_said_before_it_was_shown_is_there(view: ChatView, wait_until: 
     answer.reasoning = "\n\nhm"
     answer.error, answer.end = ContextFullError("Too long.", remedy="Start anew."), End.FAILED
     view.show_path(conversation.path())
-    wait_until(lambda: view.answers[0].rendered)
+    wait_until(lambda: len(view.messages) == 2 and view.answers[0].rendered)
     texts = {t.accessibleName(): t.toPlainText() for t in view.findChildren(TextView)}
     assert texts == {
         "Your question": "One?",
