@@ -87,7 +87,7 @@ def acceptance(totals: RoundTotals, context: int = 0) -> str:
     if not totals.rounds:
         return ""
     if not totals.drafted:
-        return "Nothing was drafted: for this text plain steps paid more."
+        return "Nothing was drafted: going by the rounds before, plain steps were quicker here."
     drafted = totals.drafted_at[0] if totals.drafted_at else 0
     length = totals.mean_accepted_length
     if drafted < _ENOUGH or length is None or length >= _LOW:

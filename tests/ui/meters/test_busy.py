@@ -17,8 +17,18 @@ from app.ui.look.why import reasons
 from app.ui.window.main_window import MainWindow
 from tests.ui.shots import answered
 
-_TRUE_HERE = ("The machine was busy.", "The machine became", "It waited", "Much of the time")
-"""What may be told of short answers of a good pair on the CPU, beside others' work."""
+_TRUE_HERE = (
+    "The machine was busy.",
+    "The machine became",
+    "It waited",
+    "Much of the time",
+    "Nothing was drafted: going by the rounds before",
+)
+"""What may be told of short answers of a good pair on the CPU, beside others' work.
+
+The last one is: the pair's second answer begins with a draft that is refused whole, and where a
+round takes as long as five plain steps, the governor tries the next one after 90 of them.
+"""
 
 
 @pytest.fixture
