@@ -1,7 +1,7 @@
 """What text costs the window, as rows of `bench`: long answers at a pace, large blocks, memory.
 
-The scripted engine works in the window's own thread: what it takes there is not the window's,
-and is taken off its share of a core.
+The scripted engine works in the window's own thread, where the real one has its own: what it
+takes there is not the window's, and is taken off its share of a core and off the gaps.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from tests.ui.bench import Row, Rows
 
@@ -54,41 +53,15 @@ def _apart(call: str) -> dict[str, float]:
 
 def paced(rate: float) -> dict[str, float]:
     """What `streaming` tells, of one rate."""
-    from app.engine import Command, Decoded, Event, Script
+    from app.engine import Script
     from tests.ui.bench_chats import resident
-    from tests.ui.fakes import BatchEngine
+    from tests.ui.fakes import PacedEngine
+    from tests.ui.gaps import Gaps, percentile
     from tests.ui.test_speed import prose
 
-    class Paced(BatchEngine):
-        """Gives tokens as they are due."""
-
-        def __init__(self, script: Script) -> None:
-            super().__init__(script, batch=1_000)
-            self.own, self.given, self.hurry = 0.0, 0, False  # `own`: seconds of this thread
-            self.begin()
-
-        def begin(self) -> None:
-            self._start, self._before = time.perf_counter(), self.given
-
-        def step(self) -> bool:
-            due = self._before + rate * (time.perf_counter() - self._start)
-            if not self.hurry and self.given and self.given >= due:
-                return False
-            began = time.thread_time()
-            more = super().step()
-            self.own += time.thread_time() - began
-            return more
-
-        def events(self, request: int, command: Command) -> Iterator[Event]:
-            for event in super().events(request, command):
-                if isinstance(event, Decoded):
-                    self.given += len(event.round.emitted) if event.round else 1
-                yield event
-
-    text = prose(TOKENS + 4_000)
-    engine = Paced(Script(text=text, accepted=(5, 2, 7, 0, 4), block=8))
+    engine = PacedEngine(Script(text=prose(TOKENS + 4_000), accepted=(5, 2, 7, 0, 4)), rate)
     window, turn = _window(engine)
-    gaps = _Gaps()
+    gaps = Gaps(engine)
     before = resident()
 
     def segment() -> float:
@@ -115,13 +88,13 @@ def paced(rate: float) -> dict[str, float]:
     shown = len(window.controller.current.path()[-1].text)
     held = (resident() - before) * 1e6 / shown
     return {
-        "p99": gaps.percentile(0.99),
-        "worst": max(gaps.all),
+        "p99": percentile(gaps.clock),
+        "worst": max(gaps.clock),
         "first": first,
         "last": last,
         "bytes": held,
         "tokens": engine.given,
-        "work_p99": sorted(gaps.work)[int(len(gaps.work) * 0.99)],
+        "work_p99": percentile(gaps.work),
         "work_worst": max(gaps.work),
     }
 
@@ -129,13 +102,13 @@ def paced(rate: float) -> dict[str, float]:
 def large(kind: str) -> dict[str, float]:
     """What `large_blocks` tells, of one kind."""
     from app.engine import Script
-    from tests.ui.fakes import BatchEngine
+    from tests.ui.fakes import PacedEngine
+    from tests.ui.gaps import Gaps
     from tests.ui.markdown.test_cost import CODE, WIDE
 
-    text = {"table": WIDE, "code": CODE}[kind]
-    window, turn = _window(BatchEngine(Script(text=text), batch=100))
-    gaps = _Gaps()
-    gaps.start()
+    engine = PacedEngine(Script(text={"table": WIDE, "code": CODE}[kind]), 10_000.0)
+    window, turn = _window(engine)
+    gaps = Gaps(engine)
     window.controller.ask("Go")
     turn()
     while window.controller.busy or not all(a.rendered for a in window.chats.view.answers):
@@ -144,40 +117,7 @@ def large(kind: str) -> dict[str, float]:
     while time.perf_counter() < until:
         turn()
     gaps.stop()
-    return {"worst": max(gaps.all), "work_worst": max(gaps.work)}
-
-
-@dataclass(slots=True)
-class _Gaps:
-    """Milliseconds between turns of the event loop that wants to turn every 5 ms."""
-
-    all: list[float] = field(default_factory=list)
-    work: list[float] = field(default_factory=list)  # of this thread, in the same turns
-    _timer: object = None
-
-    def start(self) -> None:
-        from PySide6.QtCore import Qt, QTimer
-
-        last = (time.perf_counter(), time.thread_time())
-
-        def tick() -> None:
-            nonlocal last
-            now = (time.perf_counter(), time.thread_time())
-            self.all.append((now[0] - last[0]) * 1000)
-            self.work.append((now[1] - last[1]) * 1000)
-            last = now
-
-        timer = QTimer(interval=5)
-        timer.setTimerType(Qt.TimerType.PreciseTimer)
-        timer.timeout.connect(tick)
-        timer.start()
-        self._timer = timer
-
-    def stop(self) -> None:
-        self._timer.stop()  # type: ignore[attr-defined]
-
-    def percentile(self, share: float) -> float:
-        return sorted(self.all)[int(len(self.all) * share)]
+    return {"worst": max(gaps.clock), "work_worst": max(gaps.work)}
 
 
 def _window(engine: object) -> tuple[object, Callable[[], None]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.engine import FakeEngine, Script
+from app.engine import Ask, Command, Decoded, Event, FakeEngine, Script
 from app.errors import SlipstreamError
 from app.jobs import CancelToken
 from app.library import ModelState, ModelStatus, Pair
@@ -17,6 +18,39 @@ class BatchEngine(FakeEngine):
 
     def __init__(self, script: Script | None = None, batch: int = 4) -> None:
         super().__init__(script or Script(), batch=batch)
+
+
+class PacedEngine(BatchEngine):
+    """Gives tokens as they are due: `rate` a second, or as many as it can in a `hurry`."""
+
+    def __init__(self, script: Script, rate: float) -> None:
+        super().__init__(script, batch=1_000)
+        self.rate, self.hurry = rate, False
+        self.given = 0
+        self.own = 0.0  # seconds that it took of the window's thread
+        self.begin()
+
+    def begin(self) -> None:
+        """What is due counts from now."""
+        self._start, self._before = time.perf_counter(), self.given
+
+    def step(self) -> bool:
+        due = self._before + self.rate * (time.perf_counter() - self._start)
+        if not self.hurry and self.given and self.given >= due:
+            return False
+        began = time.thread_time()
+        more = super().step()
+        self.own += time.thread_time() - began
+        return more
+
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        if isinstance(command, Ask):
+            self.given = 0
+            self.begin()
+        for event in super().events(request, command):
+            if isinstance(event, Decoded):
+                self.given += len(event.round.emitted) if event.round else 1
+            yield event
 
 
 class FakeModels:

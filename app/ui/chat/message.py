@@ -188,6 +188,7 @@ class AnswerView(QWidget):
     go_on_wanted = Signal(object)  # Turn
     chosen = Signal(object)  # Turn
     removed = Signal(object)  # Turn
+    grown = Signal()  # more of the text is on the page
 
     def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -391,6 +392,7 @@ class AnswerView(QWidget):
             self._stream.finish()
         self._body.decorate(list(self._writer.decorations))
         self._colour_closed()
+        self.grown.emit()
 
     def _colour_closed(self) -> None:
         closed = [d for d in self._writer.closed if d.kind is Kind.CODE and not d.open]

@@ -302,6 +302,7 @@ class ChatView(QScrollArea):
             message = AnswerView(turn, self._page)
             message.again_wanted.connect(self.again_wanted)
             message.go_on_wanted.connect(self.go_on_wanted)
+            message.grown.connect(self._arrange)  # before Qt paints it where it was
             if (live := self.live_of(turn)) is not None:
                 message.follow(live)
         message.link_chosen.connect(self.link_chosen)

@@ -1,20 +1,26 @@
-"""Colours of closed code, lexed in slices so that a long block never holds the loop."""
+"""Colours of closed code, lexed in slices so that a long block never holds the loop.
+
+A lexer is imported when its language is first met, which takes up to 60 ms: that is a task's work.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.util import ClassNotFound
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextDocument, QTextLayout
 
+from app.jobs import CancelToken
+from app.ui import task
 from app.ui.look import theme
 from app.ui.markdown.copying import plain_text, utf16_length
 from app.ui.markdown.document import Decoration, code_blocks
@@ -45,21 +51,45 @@ class Highlighter(QObject):
         super().__init__(document)
         self._document = document
         self._jobs: deque[Iterator[QTextBlock | None]] = deque()
+        self._loading: list[Decoration] = []  # code whose lexer is to come
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
 
+    @property
+    def busy(self) -> bool:
+        """Whether colours are still to come."""
+        return bool(self._loading or self._jobs)
+
     def add(self, code: Decoration) -> None:
-        language = code.language.split()[0] if code.language else ""
-        try:
-            lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-        except ClassNotFound:
+        language = _language(code)
+        if language in _lexers:
+            self._begin(code)
             return
-        self._jobs.append(_lines(self._document, code, lexer))
-        self._timer.start()
+        self._loading.append(code)
+
+        def load(_: Callable[[float], None], token: CancelToken) -> None:
+            _lexers[language] = _lexer(language)
+
+        task.run(self, load, lambda _: self._loaded(), lambda _: None)
 
     def clear(self) -> None:
         self._jobs.clear()
+        self._loading.clear()
         self._timer.stop()
+
+    def _loaded(self) -> None:
+        waiting, self._loading = self._loading, []
+        for code in waiting:
+            if _language(code) in _lexers:
+                self._begin(code)
+            else:
+                self._loading.append(code)
+
+    def _begin(self, code: Decoration) -> None:
+        make = _lexers[_language(code)]
+        if make is not None:
+            self._jobs.append(_lines(self._document, code, make()))
+            self._timer.start()
 
     def _work(self) -> None:
         until = time.perf_counter() + SLICE
@@ -77,6 +107,24 @@ class Highlighter(QObject):
             self._document.markContentsDirty(start, last.position() + last.length() - 1 - start)
         if not self._jobs:
             self._timer.stop()
+
+
+_lexers: Final[dict[str, Callable[[], Lexer] | None]] = {"": None}
+"""What makes one, by the languages met so far; None of one that has none."""
+
+
+def _language(code: Decoration) -> str:
+    return code.language.split()[0] if code.language else ""
+
+
+def _lexer(language: str) -> Callable[[], Lexer] | None:
+    try:
+        kind = find_lexer_class_by_name(language)
+    except ClassNotFound:
+        return None
+    make = partial(kind, stripnl=False, ensurenl=False)
+    make()  # the first of a kind compiles its rules
+    return make
 
 
 def _lines(document: QTextDocument, code: Decoration, lexer: Lexer) -> Iterator[QTextBlock | None]:

@@ -6,15 +6,18 @@ token dotted: the sign is never the colour alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QHelpEvent, QImage, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.engine import RoundRecord
 from app.ui.look import theme
+from app.ui.look.palette import Palette
 from app.ui.look.theme import Space
 
 CELL: Final = 11
@@ -157,10 +160,13 @@ class BlockStrip(Painted):
         return kept + own + lost
 
     def draw(self, painter: QPainter) -> None:
+        places: dict[str, list[QRectF]] = {}
         for row in range(self._rows):
             cells = self.cells(row) if row < len(self._records) else [("none", "")] * 16
             for column, (sign, _) in enumerate(cells):
-                draw_cell(painter, self._place(row, column), sign)
+                places.setdefault(sign, []).append(self._place(row, column))
+        for sign, some in places.items():
+            draw_cells(painter, sign, some)
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
@@ -181,28 +187,46 @@ class BlockStrip(Painted):
         return ""
 
 
-def draw_cell(painter: QPainter, place: QRectF, sign: str) -> None:
-    colours = theme.current()
-    inner = place.adjusted(0.5, 0.5, -0.5, -0.5)
-    if sign == "accepted":
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colours.accent))
-        painter.drawRoundedRect(place, 2.5, 2.5)
-        return
-    painter.setBrush(Qt.BrushStyle.NoBrush)
+def draw_cells(painter: QPainter, sign: str, places: Sequence[QRectF]) -> None:
+    """Cells of one sign and one size: the picture of one, wherever it belongs."""
+    device = painter.device()
+    ratio = device.devicePixelRatio() if device else 1.0
+    size = places[0].size()
+    cell = _cell(sign, size.width(), size.height(), ratio, theme.current())
+    for place in places:
+        painter.drawImage(place.topLeft(), cell)
+
+
+@lru_cache(maxsize=64)
+def _cell(sign: str, width: float, height: float, ratio: float, colours: Palette) -> QImage:
+    """Kept, because a rounded shape costs twenty times what its picture does."""
+    result = QImage(
+        math.ceil(width * ratio),
+        math.ceil(height * ratio),
+        QImage.Format.Format_ARGB32_Premultiplied,
+    )
+    result.setDevicePixelRatio(ratio)
+    result.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(result)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    place = QRectF(0, 0, width, height)
+    inner, middle = place.adjusted(0.5, 0.5, -0.5, -0.5), place.center()
     if sign == "replaced":
         painter.setPen(QPen(QColor(colours.text), 1.2, Qt.PenStyle.DotLine))
         painter.drawRoundedRect(inner, 2.5, 2.5)
     elif sign == "rejected":
         painter.setPen(QPen(QColor(colours.muted), 1))
         painter.drawRoundedRect(inner, 2.5, 2.5)
-        middle = place.center().y()
-        painter.drawLine(QPointF(place.left() + 2, middle), QPointF(place.right() - 2, middle))
+        painter.drawLine(QPointF(2, middle.y()), QPointF(width - 2, middle.y()))
     else:
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colours.line))
-        dot = QRectF(place.center().x() - 1.5, place.center().y() - 1.5, 3, 3)
-        painter.drawEllipse(dot)
+        painter.setBrush(QColor(colours.accent if sign == "accepted" else colours.line))
+        if sign == "accepted":
+            painter.drawRoundedRect(place, 2.5, 2.5)
+        else:
+            painter.drawEllipse(middle, 1.5, 1.5)
+    painter.end()
+    return result
 
 
 def _describe(record: RoundRecord) -> str:
@@ -223,7 +247,7 @@ class Legend(Painted):
         painter.setFont(theme.font(11))
         x = 0.0
         for sign in self._SIGNS:
-            draw_cell(painter, QRectF(x, 3, CELL, CELL), sign)
+            draw_cells(painter, sign, [QRectF(x, 3, CELL, CELL)])
             painter.setPen(QColor(theme.current().muted))
             width = painter.fontMetrics().horizontalAdvance(sign)
             painter.drawText(QPointF(x + CELL + 5, 12.5), sign)

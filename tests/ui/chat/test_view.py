@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QPaintEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Conversation, End
@@ -158,6 +159,7 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
     conversation = Conversation()
     exchange(conversation, "One?", "first")
     view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # the newest is made first
     question = view.messages[0]
     assert isinstance(question, Question)
     edited: list[tuple[object, str]] = []
@@ -195,3 +197,32 @@ def test_words_are_found_in_what_is_far_away(view: ChatView, qtbot: QtBot) -> No
     assert len(marked.body.extraSelections()) == 3
     bar.field.setText("nowhere")
     assert bar._count.text() == "Nothing found"
+
+
+def test_text_that_grows_is_painted_once(
+    view: ChatView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it belongs now, and not before that where it was."""
+    painted = []
+    paint = TextView.paintEvent
+
+    def count(self: TextView, event: QPaintEvent) -> None:
+        painted.append(event.rect().top())
+        paint(self, event)
+
+    monkeypatch.setattr(TextView, "paintEvent", count)
+    conversation = Conversation()
+    turn = conversation.answer(conversation.ask("One?"))
+    view.resize(760, 500)
+    view.show_path(conversation.path())
+    (answer,) = view.answers
+    answer.grow("word " * 2_000, "")
+    qtbot.waitUntil(lambda: answer.rendered)
+    qtbot.wait(50)
+    for _ in range(5):
+        painted.clear()
+        turn.text += "more " * 60
+        answer.grow("more " * 60, "")
+        QApplication.processEvents()
+        QApplication.processEvents()
+        assert len([top for top in painted if top > 0]) == 1  # the question is above what is seen
