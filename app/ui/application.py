@@ -20,7 +20,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import (
+    QMessageLogContext,
+    QSettings,
+    QTimer,
+    QtMsgType,
+    qInstallMessageHandler,
+)
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -106,7 +112,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     # Closed by a signal while it is being shown, Qt does not take it for the last window. Where Qt
     # does, its wish to quit would outlive the loop and end whichever runs next.
     app.setQuitOnLastWindowClosed(False)
-    window.closed.connect(lambda: app.exit(0))
+    # Later: closed before the loop runs, it would not know that it is to end.
+    window.closed.connect(lambda: QTimer.singleShot(0, app, lambda: app.exit(0)))
     instance.raised.connect(lambda: _raise(window))
     window.show()
     try:

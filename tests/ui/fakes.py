@@ -19,6 +19,10 @@ class BatchEngine(FakeEngine):
     def __init__(self, script: Script | None = None, batch: int = 4) -> None:
         super().__init__(script or Script(), batch=batch)
 
+    def hurry(self) -> None:
+        """All that is still to come comes at once: what is looked at while it comes was seen."""
+        self.batch = 100_000
+
 
 class PacedEngine(BatchEngine):
     """Gives tokens as they are due: `rate` a second, or as many as it can in a `hurry`."""

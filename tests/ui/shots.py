@@ -65,19 +65,22 @@ CHATS = (
 """Title, days since the last use, pinned."""
 PATTERN = (15, 9, 11, 4, 15, 7, 2, 12, 15, 0, 6, 8)
 
+REPAINTED_MS = 120
+"""Meters are painted fifteen times a second, and nothing moves for longer."""
+
 Shoot = Callable[[str], None]
 
 
 def wait(until: Callable[[], bool], limit_ms: int = 60_000) -> None:
     """Run the event loop until `until` holds, and a little longer for the last repaint."""
     loop = QEventLoop()
-    timer = QTimer(interval=20)
+    timer = QTimer(interval=10)
     timer.timeout.connect(lambda: loop.quit() if until() else None)
     timer.start()
     QTimer.singleShot(limit_ms, loop.quit)
     loop.exec()
     timer.stop()
-    QTimer.singleShot(250, loop.quit)
+    QTimer.singleShot(REPAINTED_MS, loop.quit)
     loop.exec()
 
 
@@ -114,6 +117,7 @@ def take(out: Path, app: QApplication, look: Theme, name: str, real: bool) -> li
     else:
         wait(lambda: len(window.chats.view.answers[0].turn.text) > 300)
         shoot("streaming")
+        scripted.hurry()
         window.controller.new_chat()
         wait(lambda: answered(window))
     window.controller.ask(QUESTION)

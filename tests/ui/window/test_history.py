@@ -144,7 +144,8 @@ def test_the_answer_is_kept_while_it_comes(
 
 
 def test_the_list_shows_what_comes_and_what_is_new(open_kept: Open, wait_until: WaitUntil) -> None:
-    window = open_kept(BatchEngine(Script(text=LONG), batch=1))
+    engine = BatchEngine(Script(text=LONG), batch=1)
+    window = open_kept(engine)
     window.controller.ask("First")
     window.controller.new_chat()
     assert not window.composer.stop.isVisible()
@@ -152,6 +153,7 @@ def test_the_list_shows_what_comes_and_what_is_new(open_kept: Open, wait_until: 
     window.controller.new_chat()
     states = {"First": State.ANSWERING, "Second": State.WAITING}
     wait_until(lambda: {e.title: e.state for e in entries(window)} == states)
+    engine.hurry()
     wait_until(lambda: not window.controller.answers.all)
     assert {e.state for e in entries(window)} == {State.UNSEEN}
     window.controller.show_chat(entries(window)[0].id)

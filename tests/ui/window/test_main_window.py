@@ -299,11 +299,13 @@ def test_a_new_chat_uses_no_context(
     open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
 ) -> None:
     """The answer that goes on meanwhile counts for its own chat."""
-    window = open_window(BatchEngine(Script(text=LONG), batch=1))
+    engine = BatchEngine(Script(text=LONG), batch=1)
+    window = open_window(engine)
     window.controller.ask("Go")
     wait_until(lambda: bool(path(window)[-1].text))
     first = path(window)[-1]
     window.controller.new_chat()
+    engine.hurry()
     wait_until(lambda: first.figures is not None)
     assert first.text == LONG  # it went on
     assert context(window) == "Context used: 0 of 4096 tokens"
@@ -315,13 +317,15 @@ def test_a_new_chat_uses_no_context(
 def test_the_use_of_context_grows_with_the_answer(
     open_window: OpenWindow, wait_until: WaitUntil
 ) -> None:
-    window = open_window(BatchEngine(Script(text=LONG), batch=1))
+    engine = BatchEngine(Script(text=LONG), batch=1)
+    window = open_window(engine)
     window.controller.ask("Go")
     wait_until(lambda: len(path(window)[-1].text) > 200)
     answer = path(window)[-1]
     assert answer.figures is None
     assert answer.context == 5 + len(answer.text.split())  # the prompt's, and a word a token
     wait_until(lambda: context(window) > "Context used: 5 of")
+    engine.hurry()
     wait_until(lambda: not window.controller.busy)
     assert context(window) == f"Context used: {5 + 400} of 4096 tokens"
 
@@ -651,5 +655,6 @@ def test_the_meters_are_those_of_the_chat_on_view(
     wait_until(lambda: window.controller.current.id == second)
     assert window.meters.counters.totals.rounds > 2
     assert window.panel.strip.isVisible()
+    engine.hurry()
     wait_until(lambda: not window.controller.busy)
     assert window.meters.counters.totals == figures(window).totals
