@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import POINTER, c_float, c_int32
-from typing import Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Final
 
 from app.binding.sampling import Sampling, Verify
 from app.binding.structs import Sampling as RawSampling
 from app.errors import OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1, Verify.GPU_SAMPLE: 2}
 

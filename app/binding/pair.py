@@ -7,10 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from app.binding.arrays import floats, ints, raw_sampling, tokens_of
 from app.binding.library import library
@@ -30,6 +27,10 @@ from app.binding.structs import (
 )
 from app.binding.structs import Exactness as RawExactness
 from app.errors import TemplateError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _REASONS: Final = tuple(WidthReason)
 
@@ -187,6 +188,8 @@ class NativePair:
 
     def last_logits(self, row: int = 0) -> NDArray[np.float32]:
         """Logits [n_vocab], float32, of an output row of the target's last pass."""
+        import numpy as np  # takes a tenth of a second, and no answer needs it
+
         logits = np.empty(self.info.n_vocab, dtype=np.float32)
         error = Error()
         check(self._lib.slip_last_logits(self.handle, row, floats(logits), byref(error)), error)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ctypes
 from ctypes import byref
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from app.binding.arrays import floats
 from app.binding.library import library
 from app.binding.status import check
 from app.binding.structs import Error
 from app.binding.structs import Rounding as RawRounding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ def quantize(values: NDArray[np.float32], kind: str) -> tuple[NDArray[np.uint8],
     The bytes are those of llama.cpp's quantiser without an importance matrix. Any number of
     threads may do this at the same time. Raises OptionError for a type that cannot be made.
     """
+    import numpy as np  # no answer needs it, and it takes a tenth of a second
+
     values = np.ascontiguousarray(values, dtype=np.float32)
     rows, width = values.shape
     out = np.empty((rows, row_bytes(kind, width) or 0), dtype=np.uint8)

@@ -7,13 +7,16 @@ is the arithmetic's, every other one is a fault.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from app.binding import NativePair
 from app.engine.messages import Control
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def control(
@@ -41,9 +44,9 @@ def control(
             return Control(_gap(one), float("nan"), True)
         start += len(emitted)
     pair.reset()
-    return Control(_gap(one), float(np.abs(one - many).max()), flips)
+    return Control(_gap(one), float(abs(one - many).max()), flips)
 
 
 def _gap(logits: NDArray[np.float32]) -> float:
-    second, first = np.partition(logits, -2)[-2:]
+    first, second = heapq.nlargest(2, logits)
     return float(first - second)

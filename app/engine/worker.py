@@ -27,7 +27,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from app.binding import devices
 from app.engine.messages import (
@@ -52,10 +52,12 @@ from app.engine.messages import (
     Unload,
     Unloaded,
 )
-from app.engine.pair import LoadedPair
 from app.engine.streams import never_begun
 from app.errors import DeviceError, EngineError, SlipstreamError
 from app.jobs import JobCancelled
+
+if TYPE_CHECKING:
+    from app.engine.pair import LoadedPair
 
 _PROGRESS_STEP: Final = 0.01  # of a load, between two events
 
@@ -212,6 +214,8 @@ class Worker:
                 return iter((self._count(request, command),))
 
     def _load(self, request: int, command: Load) -> Iterator[Event]:
+        from app.engine.pair import LoadedPair  # in this thread: the window is open earlier
+
         self._free()  # first, so that two models never need memory at once
         start = time.perf_counter()
         last = -1.0

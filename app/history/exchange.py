@@ -11,8 +11,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from markdown_it import MarkdownIt
-
 from app.conversation import Conversation, Role, Turn
 from app.errors import HistoryError, OutputError, valid_text
 from app.files import replace_text
@@ -159,6 +157,8 @@ def _html_turn(turn: Turn) -> str:
         thought = (
             f"<details><summary>Thinking</summary>{escape(valid_text(turn.reasoning))}</details>"
         )
+    from markdown_it import MarkdownIt  # the window opens before it is needed
+
     # Raw HTML stays text, and no address is fetched: an image is told by its name.
     reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     reader.disable("image")

@@ -14,11 +14,8 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
-
-from filelock import FileLock, Timeout
 
 from app import download
 from app.catalog import HubSource, KnownModel
@@ -372,6 +369,8 @@ class Job:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
+        from filelock import FileLock, Timeout  # the window opens before any job is done
+
         with self._output_errors():
             self._work.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self._work / "lock", timeout=0)
@@ -415,6 +414,8 @@ def _complete(folder: Path, listing: Listing) -> bool:
 
 
 def _converter() -> str:
+    from importlib import metadata
+
     versions = [f"{name} {metadata.version(name)}" for name in ("slipstream", "gguf", "numpy")]
     return ", ".join(versions)
 

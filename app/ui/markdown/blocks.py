@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from markdown_it.rules_block.table import escapedSplit
-
 SEGMENT: Final = 3_000
 """Characters of one paragraph that are told together."""
 
@@ -458,6 +456,8 @@ def _may_interrupt(item: re.Match[str], text: str, here: Paragraph | None) -> bo
 
 
 def _split(row: str) -> list[str]:
+    from markdown_it.rules_block.table import escapedSplit
+
     cells = [cell.strip() for cell in escapedSplit(row.strip(" \t"))]
     if cells and not cells[0]:
         del cells[0]

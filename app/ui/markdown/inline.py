@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
+if TYPE_CHECKING:  # the window opens before there is anything to parse
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 _ADDRESS: Final = re.compile(
     # Letters of any script but those that are written without spaces between words.
@@ -29,6 +30,8 @@ _FORMULAS: Final = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
 
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     result = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
     # Without `text_join` an escaped character keeps its backslash beside it.
     result.disable(["autolink", "html_inline", "entity", "text_join"])

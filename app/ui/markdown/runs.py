@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from markdown_it.token import Token
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 
 from app.ui.markdown import formats, formula
 from app.ui.markdown.formats import Mark
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 LINE_SEPARATOR: Final = "\u2028"
 

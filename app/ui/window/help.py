@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -139,6 +138,8 @@ class HelpSheet(Sheet):
 
 def about() -> str:
     """What a report of a fault should begin with."""
+    from importlib.metadata import version  # seldom asked, and each start would pay for it
+
     return "\n".join(
         (
             f"Slipstream {version('slipstream')}",

@@ -135,6 +135,7 @@ class MainWindow(QMainWindow):
         self.controller = Controller(
             self.bridge, self.loader, self.meters, self.flow, self.archive, self
         )
+        self.controller.load()  # its files are sought while the window is made
 
         self.header = Header()
         self.sidebar = Sidebar(self.archive.search)
@@ -166,7 +167,7 @@ class MainWindow(QMainWindow):
 
         self.controller.new_chat()
         self.archive.open()
-        self.controller.load()
+        self._show_loading()
         self.model_list.refresh()
         self._find_devices()
         BackendsWatch(self).changed.connect(self._find_devices)
