@@ -11,12 +11,13 @@ from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QSizePolicy,
     QToolButton,
     QWidget,
 )
+
+from app.ui.look.flow import Flow
 
 _ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
@@ -99,7 +100,8 @@ class _Segment(QToolButton):
 
 
 class Segments(QFrame):
-    """One choice of a few, side by side. Keys are what the program calls them."""
+    """One choice of a few, side by side where there is room. Keys are what the program calls
+    them."""
 
     chosen = Signal(str)
 
@@ -110,9 +112,7 @@ class Segments(QFrame):
         self._name = name
         self._group = QButtonGroup(self)
         self._buttons: dict[str, _Segment] = {}
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        row = Flow(self)
         for key, label in choices.items():
             button = _Segment()
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

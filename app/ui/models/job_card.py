@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.job import Failure, Repair, State, Step
 from app.job.state import WORDS
 from app.ui.look import theme
+from app.ui.look.flow import flow
 from app.ui.look.labels import small
 from app.ui.look.theme import Size, Space
 
@@ -77,19 +78,13 @@ class JobCard(QFrame):
         self.folder.clicked.connect(self.folder_wanted)
         self.give_up = _button("Give up", kind="quiet")
         self.give_up.clicked.connect(self.given_up)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(Space.S)
-        for button in (self.pause, self.help, self.folder):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        buttons.addWidget(self.give_up)
         column = QVBoxLayout(self)
         column.setContentsMargins(Space.L, Space.M, Space.M, Space.M)
         column.setSpacing(Space.S)
         column.addLayout(top)
         for widget in (self.bar, self.words, self.message, self.remedy, self.token):
             column.addWidget(widget)
-        column.addLayout(buttons)
+        column.addLayout(flow(self.pause, self.help, self.folder, self.give_up))
 
     def show_running(self, state: State | None) -> None:
         fraction = state.fraction if state else 0.0

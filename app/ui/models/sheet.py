@@ -29,6 +29,7 @@ from app.library import ModelState, ModelStatus
 from app.ui import task
 from app.ui.look import theme, words
 from app.ui.look.controls import Elided, Segments
+from app.ui.look.flow import flow
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note, section
 from app.ui.look.notice import Notice
@@ -71,8 +72,8 @@ class ModelsSheet(QFrame):
         self.recipe = Segments("Recipe", catalog.RECIPES)
         self.recipe.chosen.connect(self._choose_recipe)
         self.figures = note("")
-        self.keep = QCheckBox("Keep the downloaded originals after converting")
-        self.chunks = QCheckBox("Fetch in chunks (xet): may be faster, cannot resume a file")
+        self.keep = QCheckBox("Keep the downloaded originals")
+        self.chunks = QCheckBox("Fetch in chunks (xet)")
         self.chunks.toggled.connect(self.chunks_wanted)
         self._notes, self._going = _column(), _column()
         self._here, self._there = _column(), _column()
@@ -110,7 +111,7 @@ class ModelsSheet(QFrame):
         form.addLayout(self._going)
         form.addWidget(section("On this machine", Space.L, Space.XS))
         form.addLayout(self._here)
-        form.addLayout(_row(self.open_folder, self.open_file))
+        form.addLayout(flow(self.open_folder, self.open_file))
         self._shop = section("From the Hugging Face Hub", Space.L, Space.XS)
         form.addWidget(self._shop)
         form.addLayout(self._there)
@@ -124,6 +125,7 @@ class ModelsSheet(QFrame):
         form.addWidget(self.figures)
         form.addWidget(self.keep)
         form.addWidget(self.chunks)
+        form.addWidget(note("May be faster; a file that breaks off begins anew."))
         self._another = section("Another pair", Space.L, Space.XS)
         form.addWidget(self._another)
         form.addWidget(self.target)
@@ -132,7 +134,7 @@ class ModelsSheet(QFrame):
         form.addLayout(_row(self.get_own))
         form.addWidget(section("Where models are kept", Space.L, Space.XS))
         form.addWidget(self.place)
-        form.addLayout(_row(self.change_place, self.show_place))
+        form.addLayout(flow(self.change_place, self.show_place))
         form.addWidget(section("Access token", Space.L, Space.XS))
         form.addWidget(
             note(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
@@ -159,6 +159,12 @@ def test_nothing_is_wider_than_a_narrow_window(
     wait_until(lambda: not window.controller.busy)
     window.composer.set_warning("Too long.")
     wait_until(lambda: window.chats.view.widget().width() <= window.chats.view.viewport().width())
+    for sheet in (window.sheet, window.chat_sheet, window.models_sheet, window.help):
+        window.sides.open_sheet(sheet)
+        for scrolled in sheet.findChildren(QScrollArea):
+            page, room = scrolled.widget(), scrolled.viewport().width()
+            assert page.minimumSizeHint().width() <= room, sheet.accessibleName()
+        window.sides.close_sheet()
     for button in window.composer.findChildren(QPushButton):
         assert button.width() >= button.sizeHint().width()
         assert window.rect().contains(area(button, window))
