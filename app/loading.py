@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from app import catalog, limits
-from app.engine import Backend, LoadParams
+from app.engine import Backend, KvType, LoadParams
 from app.library import Pair
 
 _DEFAULT: Final = LoadParams(Path())
@@ -18,8 +18,8 @@ class LoadChoice:
     """What is chosen before there are files: `model` is an id of the library or a folder.
 
     `draft` False leaves the drafter out; `draft_backend` None puts it beside the target.
-    `n_ctx` is the context in tokens, `threads` None one for each core. Raises `OptionError`
-    for what cannot be loaded.
+    `n_ctx` is the context in tokens, `threads` None one for each core,
+    `kv_type` None as exact as the weights. Raises `OptionError` for what cannot be loaded.
     """
 
     model: str = catalog.DEMO.id
@@ -28,6 +28,7 @@ class LoadChoice:
     draft_backend: Backend | None = None
     n_ctx: int = _DEFAULT.n_ctx
     threads: int | None = _DEFAULT.threads
+    kv_type: KvType | None = None
 
     def __post_init__(self) -> None:
         limits.check("n_ctx", self.n_ctx)
@@ -43,4 +44,5 @@ class LoadChoice:
             n_ctx=self.n_ctx,
             threads=self.threads,
             draft_backend=self.draft_backend,
+            kv_type=self.kv_type,
         )

@@ -35,9 +35,10 @@ class Settings:
     `seed` None draws a fresh one for every answer; `block` None leaves the block
     length to the engine, `threads` None their number; `max_tokens` None is what the
     context holds. All are absent from the file then. `draft_backend` is where the drafter
-    runs, "same" beside the target. `text_size` is in px, `zoom` in per cent. `models_folder`
-    is empty for the one in the user's data, `data` for the system's own place of that; `xet`
-    allows the hub's protocol of chunks.
+    runs, "same" beside the target. `kv_type` "auto" keeps keys and values as exact as the weights
+    are. `text_size` is in px, `zoom` in per cent. `models_folder` is empty for the one in the
+    user's data, `data` for the system's own place of that; `xet` allows the hub's protocol of
+    chunks.
     """
 
     version: int = VERSION
@@ -55,6 +56,7 @@ class Settings:
     max_tokens: int | None = None
     n_ctx: int = 4096
     threads: int | None = None
+    kv_type: Literal["auto", "f32", "f16", "bf16", "q8_0", "q4_0"] = "auto"
     think: bool = False
     send_with: Literal["enter", "ctrl-enter"] = "enter"
     show_meters: bool = True

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.engine import Backend, LoadParams
+from app.engine import Backend, KvType, LoadParams
 from app.errors import OptionError
 from app.library import Pair
 from app.loading import LoadChoice
@@ -37,3 +37,8 @@ def test_threads_are_handed_on() -> None:
     assert LoadChoice(threads=3).params(PAIR).threads == 3
     with pytest.raises(OptionError):
         LoadChoice(threads=0)
+
+
+def test_the_type_of_keys_and_values_is_handed_on() -> None:
+    assert LoadChoice().params(PAIR).kv_type is None
+    assert LoadChoice(kv_type=KvType.Q8_0).params(PAIR).kv_type == "q8_0"

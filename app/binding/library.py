@@ -29,7 +29,7 @@ from app.binding.structs import (
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 5
+ABI: Final = 6
 
 
 def library_path() -> Path:

@@ -49,13 +49,15 @@ class NativePair:
         *,
         device: str | None = None,
         draft_device: str | None = None,
+        kv_type: str | None = None,
         n_ctx: int = 4096,
         n_ubatch: int = 512,
         threads: int | None = None,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         """`device` None is the CPU; `draft_device` None: the drafter runs where the target
-        does. `threads` None: one a core.
+        does. `kv_type` is how the target's attention keeps keys and values ("q8_0"); None: as
+        exact as the weights are. `threads` None: one a core.
 
         `progress` gets fractions from 0 to 1; False from it cancels the load.
         """
@@ -72,6 +74,7 @@ class NativePair:
             draft=os.fsencode(draft) if draft else None,
             device=device.encode() if device else None,
             draft_device=draft_device.encode() if draft_device else None,
+            kv_type=kv_type.encode() if kv_type else None,
             n_ctx=n_ctx,
             n_ubatch=n_ubatch,
             n_threads=threads or 0,

@@ -44,6 +44,7 @@ class LoadOptions(Structure):
         ("draft", c_char_p),
         ("device", c_char_p),
         ("draft_device", c_char_p),
+        ("kv_type", c_char_p),
         ("n_ctx", c_int32),
         ("n_ubatch", c_int32),
         ("n_threads", c_int32),

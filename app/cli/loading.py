@@ -11,7 +11,7 @@ from typing import Final
 
 from app.cli.client import BlockingClient
 from app.cli.command import Context
-from app.engine import Backend, LoadedModel, preferred_gpu
+from app.engine import Backend, KvType, LoadedModel, preferred_gpu
 from app.errors import SlipstreamError
 from app.library import Pair
 from app.loading import LoadChoice
@@ -44,6 +44,11 @@ def add_options(parser: ArgumentParser) -> None:
         help="where the drafter runs, if not beside the target: slower, for what does not fit",
     )
     add(
+        "--kv-type",
+        choices=[kind.value for kind in KvType],
+        help="how keys and values are kept: q8_0 takes half of f16's memory, at some loss",
+    )
+    add(
         "--ctx",
         type=int,
         metavar="N",
@@ -58,6 +63,7 @@ def choice_of(args: Namespace) -> LoadChoice:
         model=args.model,
         backend=Backend(args.backend),
         draft_backend=Backend(args.draft_backend) if args.draft_backend else None,
+        kv_type=KvType(args.kv_type) if args.kv_type else None,
         n_ctx=args.ctx,
     )
 

@@ -43,7 +43,7 @@ from app.engine.messages import (
     Unload,
     Unloaded,
 )
-from app.engine.params import AskParams, Backend, LoadParams
+from app.engine.params import AskParams, Backend, KvType, LoadParams
 from app.engine.plain import FRESH
 from app.engine.stats import (
     Pace,
@@ -99,6 +99,7 @@ __all__ = [
     "DeviceInfo",
     "Figures",
     "FinishReason",
+    "KvType",
     "LoadParams",
     "LoadedModel",
     "Pace",

@@ -12,12 +12,11 @@ from app.engine.params import LoadParams
 
 
 def key_of(params: LoadParams, device: str) -> str:
-    """Changes with all that a finding depends on: device, files, threads, library."""
+    """Changes with all that a finding depends on: device, files, library, and how it is loaded."""
     files = [file for file in (params.target, params.draft, library_path()) if file]
     seen = [(str(f), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
-    parts = json.dumps(
-        [ABI, device, params.draft_backend, params.threads, _cores(), params.n_ubatch, seen]
-    )
+    chosen = (params.draft_backend, params.threads, params.n_ubatch, params.kv_type)
+    parts = json.dumps([ABI, device, *chosen, _cores(), seen])
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 

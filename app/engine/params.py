@@ -19,13 +19,27 @@ class Backend(StrEnum):
     GPU = "gpu"
 
 
+class KvType(StrEnum):
+    """How the target's attention keeps keys and values, by ggml's names.
+
+    Half the bytes of F16 a token with Q8_0, a quarter with Q4_0, at some loss.
+    """
+
+    F32 = "f32"
+    F16 = "f16"
+    BF16 = "bf16"
+    Q8_0 = "q8_0"
+    Q4_0 = "q4_0"
+
+
 @dataclass(frozen=True, slots=True)
 class LoadParams:
     """Which files to load and how.
 
     `draft_backend` puts the drafter on another device than the target (None: the
     same). `n_ctx` is the context in tokens, `n_ubatch` the micro-batch of prefill in
-    tokens, `threads` the CPU threads (None: as many as there are cores).
+    tokens, `threads` the CPU threads (None: as many as there are cores). `kv_type` None is
+    F32 beside weights that are all F32, and F16 else.
     """
 
     target: Path
@@ -35,6 +49,7 @@ class LoadParams:
     n_ubatch: int = 512
     threads: int | None = None
     draft_backend: Backend | None = None
+    kv_type: KvType | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_ctx", "n_ubatch", "threads"):

@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 5
+#define SLIP_ABI 6
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -111,6 +111,8 @@ typedef struct slip_load_options {
     const char *  device;     /* slip_device.name; NULL for the CPU */
     const char *  draft_device; /* of the drafter; NULL for the same. On another one, features and
                                  drafts go through the host: correct, and slower */
+    const char *  kv_type;    /* how the target's attention keeps keys and values: f32, f16, bf16, q8_0
+                               * or q4_0; NULL for f32 beside weights that are all F32, and f16 else */
     int32_t       n_ctx;      /* context in tokens */
     int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
     int32_t       n_threads;  /* CPU threads; 0: one for each physical performance core that the affinity

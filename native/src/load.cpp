@@ -10,6 +10,7 @@
 #include "llama-ext.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 namespace {
@@ -145,6 +146,23 @@ llama_context_ptr make_context(llama_model * model, llama_context_params params)
     return ctx;
 }
 
+// Of the attention's cache. Throws SLIP_ERROR_OPTION for no type, and for one whose blocks part the model's heads.
+ggml_type cache_type(const char * name, const slip_gguf_file & file) {
+    for (const ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0 }) {
+        if (std::strcmp(name, ggml_type_name(type)) == 0) {
+            for (const char * key : { "qwen35.attention.key_length", "qwen35.attention.value_length" }) {
+                if (file.has(key) && file.number(key) % ggml_blck_size(type) != 0) {
+                    throw slip_failure(SLIP_ERROR_OPTION, "Keys and values of `" + file.path() + "` cannot be kept as `" +
+                        name + "`: its heads have " + std::to_string(file.number(key)) + " numbers.", "Use f16.");
+                }
+            }
+            return type;
+        }
+    }
+    throw slip_failure(SLIP_ERROR_OPTION, "Keys and values cannot be kept as `" + std::string(name) + "`.",
+        "Use f32, f16, bf16, q8_0 or q4_0.");
+}
+
 } // namespace
 
 slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled) {
@@ -192,13 +210,12 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
     params.n_threads           = threads;
     params.n_threads_batch     = threads;
     const bool exact = llama_model_ftype(out.target.get()) == LLAMA_FTYPE_ALL_F32;
-    if (exact) {
-        // Whoever keeps weights in full wants exactness: an F16 cache would add a thousand times the error
-        // of all the rest, and so would the CPU's flash attention, which rounds to F16 on the way.
-        params.type_k = params.type_v = GGML_TYPE_F32;
-        if (!out.on_gpu()) {
-            params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-        }
+    // Whoever keeps weights in full wants exactness: an F16 cache would add a thousand times the error
+    // of all the rest, and so would the CPU's flash attention, which rounds to F16 on the way.
+    const std::string kept = options.kv_type ? options.kv_type : exact ? "f32" : "f16";
+    params.type_k = params.type_v = cache_type(kept.c_str(), target_file);
+    if (exact && params.type_v == GGML_TYPE_F32 && !out.on_gpu()) {
+        params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
     }
     params.no_perf             = false; // the count of reused graphs comes with it
     params.abort_callback      = on_abort;

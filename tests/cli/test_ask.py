@@ -66,10 +66,13 @@ def test_how_to_load_reaches_the_engine(
     slipstream: Slipstream, engine: FakeEngine, command: tuple[str, ...]
 ) -> None:
     slipstream(*command, "--backend", "gpu", "--draft-backend", "cpu", "--ctx", "777")
+    slipstream(*command, "--kv-type", "q8_0")
     slipstream(*command)
     asked, default = engine.loads[0].params, engine.loads[-1].params
     assert (asked.backend, asked.draft_backend, asked.n_ctx) == ("gpu", "cpu", 777)
     assert (default.backend, default.draft_backend, default.n_ctx) == ("auto", None, 4096)
+    assert "q8_0" in [load.params.kv_type for load in engine.loads]
+    assert (asked.kv_type, default.kv_type) == (None, None)
 
 
 def test_options_reach_the_engine(slipstream: Slipstream, engine: FakeEngine) -> None:

@@ -18,7 +18,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import paths
-from app.engine import DeviceInfo, LoadedModel
+from app.engine import DeviceInfo, KvType, LoadedModel
 from app.settings import Settings
 from app.ui.look.controls import Elided, Segments
 from app.ui.look.labels import note
@@ -34,6 +34,7 @@ _ABOUT_VERIFY: Final = {
     "host-sample": "Draws from the model's distribution on the CPU: slower on a GPU.",
 }
 _DRAFTER: Final = {"same": "With the model", "auto": "Auto", "cpu": "CPU", "gpu": "GPU"}
+_KV_TYPES: Final = {"auto": "Auto"} | {kind.value: kind.name for kind in KvType}
 _SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed")
 _NUMBERS: Final = (
     ("temperature", "Temperature", "0 is greedy; higher is more varied.", float, ""),
@@ -50,7 +51,7 @@ _NUMBERS: Final = (
 )
 _GROUPS: Final = {
     "Answers": ("verify", *_SAMPLING, "think", "max_tokens"),
-    "Engine": ("draft_backend", "block", "n_ctx", "threads"),
+    "Engine": ("draft_backend", "block", "n_ctx", "kv_type", "threads"),
     "Window": ("theme", "text_size", "zoom", "send_with"),
 }
 """What a group's reset puts back."""
@@ -101,6 +102,7 @@ class SettingsSheet(Sheet):
         self._about_vendor = note("")
         self._about_vendor.hide()
         self.drafter = Segments("Drafter runs on", _DRAFTER)
+        self.kv_type = Segments("Keys and values", _KV_TYPES)
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
@@ -136,6 +138,11 @@ class SettingsSheet(Sheet):
         form.addWidget(self.drafter, 0, left)
         for key in ("block", "n_ctx", "threads"):
             form.addWidget(numbers[key])
+        form.addWidget(QLabel("Keys and values"))
+        form.addWidget(self.kv_type, 0, left)
+        form.addWidget(
+            note("How a chat is kept in memory: Q8_0 takes half of F16; reloads the model.")
+        )
         form.addWidget(self.groups["Window"])
         form.addWidget(choice("Theme", self.theme))
         form.addWidget(choice("Send with", self.send))
@@ -150,12 +157,14 @@ class SettingsSheet(Sheet):
         flow, follow = self._flow, self._flow.follow
         self.verify.chosen.connect(lambda key: flow.change(verify=key))
         self.drafter.chosen.connect(lambda key: flow.change(draft_backend=key))
+        self.kv_type.chosen.connect(lambda key: flow.change(kv_type=key))
         self.theme.chosen.connect(lambda key: flow.change(theme=key))
         self.send.chosen.connect(lambda key: flow.change(send_with=key))
         self.think.chosen.connect(lambda key: flow.change(think=key == "on"))
         for key, row in self.numbers.items():
             follow(key, row.show_value)
         follow("draft_backend", self.drafter.choose)
+        follow("kv_type", self.kv_type.choose)
         follow("theme", self.theme.choose)
         follow("send_with", self.send.choose)
         follow("think", lambda think: self.think.choose("on" if think else "off"))

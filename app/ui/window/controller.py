@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import catalog
 from app.conversation import Conversation, End, Removed, Role, Turn
-from app.engine import AskParams, Backend, Figures, Sampling, Verify
+from app.engine import AskParams, Backend, Figures, KvType, Sampling, Verify
 from app.errors import ContextFullError, SlipstreamError
 from app.loading import LoadChoice
 from app.presets import ChatOptions
@@ -26,7 +26,7 @@ from app.ui.window.answers import Answers
 from app.ui.window.book import Book
 from app.ui.window.vendor import in_chat
 
-_RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx", "threads"})
+_RELOADS: Final = frozenset({"model", "backend", "draft_backend", "n_ctx", "threads", "kv_type"})
 """Settings that another load has to bring into force."""
 
 KEEP_MS: Final = 700
@@ -280,10 +280,16 @@ class Controller(QObject):
         known = catalog.find(s.model)
         # Beyond what it was made for, a model answers nonsense and takes memory for it.
         n_ctx = min(s.n_ctx, (known and known.max_context) or s.n_ctx)
-        choice = LoadChoice(
-            s.model, Backend(s.backend), draft_backend=draft, n_ctx=n_ctx, threads=s.threads
+        self._loader.load(
+            LoadChoice(
+                s.model,
+                Backend(s.backend),
+                draft_backend=draft,
+                n_ctx=n_ctx,
+                threads=s.threads,
+                kv_type=None if s.kv_type == "auto" else KvType(s.kv_type),
+            )
         )
-        self._loader.load(choice)
 
     def choose_device(self, kind: str) -> None:
         """Load the model on a device of this kind, where it is not there already."""

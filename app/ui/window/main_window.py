@@ -605,6 +605,8 @@ class MainWindow(QMainWindow):
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
             )
+        if isinstance(error, OptionError):
+            told.add_button("Open the settings").clicked.connect(self.toggle_settings)
 
     def _tell_of_file(self, error: SlipstreamError) -> None:
         told = self._tell(error, "history")

@@ -237,6 +237,7 @@ def test_chats_are_known_by_their_ids(rig: Rig) -> None:
         ("think", True, 1),
         ("top_k", 7, 1),
         ("threads", 2, 2),
+        ("kv_type", "q8_0", 2),
     ],
 )
 def test_only_what_needs_it_loads_again(
