@@ -65,6 +65,7 @@ class Settings:
     xet: bool = False
     text_size: int = 15
     zoom: int = 100
+    wrap_code: bool = True
     data: str = ""
 
     def __post_init__(self) -> None:

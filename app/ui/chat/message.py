@@ -21,6 +21,7 @@ from app.ui.look.labels import lines
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.document import DocumentWriter, Kind
+from app.ui.markdown.held import HeldSheet
 from app.ui.markdown.highlight import Highlighter
 from app.ui.markdown.sliced import Sliced
 from app.ui.markdown.stream import MarkdownStream
@@ -184,6 +185,7 @@ class AnswerView(QWidget):
     """
 
     link_chosen = Signal(str)
+    wrap_chosen = Signal(bool)  # of long lines of code
     again_wanted = Signal(object)  # Turn
     go_on_wanted = Signal(object)  # Turn
     chosen = Signal(object)  # Turn
@@ -217,11 +219,14 @@ class AnswerView(QWidget):
         self._thoughts_writer = DocumentWriter(self._thoughts.document(), role="muted")
         self._body = TextView("Answer", lambda: turn.text)
         self._writer = DocumentWriter(self._body.document())
-        self._stream = MarkdownStream(self._writer)
+        self._sheet = HeldSheet(self._writer, self._show_piece, self)
+        self._stream = MarkdownStream(self._sheet)
+        self._closed = False  # the stream has ended
         self._highlighter = Highlighter(self._body.document())
         self._coloured = 0
         for view in (self._body, self._thoughts):
             view.link_chosen.connect(self.link_chosen)
+        self._body.wrap_chosen.connect(self.wrap_chosen)
 
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -241,7 +246,7 @@ class AnswerView(QWidget):
     @property
     def rendered(self) -> bool:
         """Whether all text that came is on the page."""
-        return not self._rendering.waiting
+        return not self._rendering.waiting and not self._sheet.waiting
 
     def grow(self, text: str, reasoning: str) -> None:
         """Show what came at the end of the turn's text and reasoning."""
@@ -388,11 +393,19 @@ class AnswerView(QWidget):
 
     def _render(self, piece: str) -> None:
         self._stream.feed(piece)
-        if self._finished and not self._rendering.waiting:
+        if self._sheet.waiting:
+            self._rendering.pause()
+
+    def _show_piece(self) -> None:
+        """A piece is on the page."""
+        if self._finished and not self._rendering.waiting and not self._closed:
+            self._closed = True
             self._stream.finish()
+            return
         self._body.decorate(list(self._writer.decorations))
         self._colour_closed()
         self.grown.emit()
+        self._rendering.go_on()
 
     def _colour_closed(self) -> None:
         closed = [d for d in self._writer.closed if d.kind is Kind.CODE and not d.open]
@@ -407,7 +420,8 @@ class AnswerView(QWidget):
         self._highlighter.clear()
         self._coloured = 0
         self._writer.clear()
-        self._stream = MarkdownStream(self._writer)
+        self._sheet.clear()
+        self._stream, self._closed = MarkdownStream(self._sheet), False
         self._thoughts_writer.clear()
         if self.turn.reasoning:
             self._thoughts_writer.open_plain()

@@ -54,6 +54,7 @@ class ChatView(QScrollArea):
     suggested = Signal(str)
     model_wanted = Signal()  # the one that is offered
     link_chosen = Signal(str)
+    wrap_chosen = Signal(bool)  # of long lines of code
     again_wanted = Signal(object)  # Turn: an answer
     go_on_wanted = Signal(object)  # Turn: an answer that broke off
     edited = Signal(object, str)  # Turn: a question, and what it is to be
@@ -302,6 +303,7 @@ class ChatView(QScrollArea):
             message = AnswerView(turn, self._page)
             message.again_wanted.connect(self.again_wanted)
             message.go_on_wanted.connect(self.go_on_wanted)
+            message.wrap_chosen.connect(self.wrap_chosen)
             message.grown.connect(self._arrange)  # before Qt paints it where it was
             if (live := self.live_of(turn)) is not None:
                 message.follow(live)

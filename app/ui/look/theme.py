@@ -80,8 +80,20 @@ class Theme(QObject):
                 larger = widget.font()
                 larger.setPointSizeF(size * ratio)
                 widget.setFont(larger)
-        # Documents have their sizes from when they were written: another palette's event has
-        # them written again, and its object says that there is something new.
+        self._write_anew()
+
+    def set_code_wrap(self, wrap: bool) -> None:
+        """Whether long lines of code are wrapped, or go on to be scrolled to."""
+        before, _current.wrap = _current.wrap, wrap
+        if wrap != before:
+            self._write_anew()
+
+    def _write_anew(self) -> None:
+        """Have documents written as is chosen now.
+
+        They have their looks from when they were written: another palette's event has them
+        written again, and its object says that there is something new.
+        """
         _current.palette = replace(_current.palette)
         for widget in self._app.allWidgets():
             QApplication.sendEvent(widget, QEvent(QEvent.Type.PaletteChange))
@@ -101,6 +113,7 @@ class Theme(QObject):
 class _Current:
     palette: Palette = LIGHT
     scale: float = 1.0
+    wrap: bool = True
 
 
 _current: Final = _Current()
@@ -109,6 +122,10 @@ _current: Final = _Current()
 def current() -> Palette:
     """The palette that painters use; a change repaints every widget."""
     return _current.palette
+
+
+def wraps_code() -> bool:
+    return _current.wrap
 
 
 def colour(value: str, alpha: float = 1.0) -> QColor:

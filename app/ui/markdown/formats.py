@@ -79,6 +79,7 @@ def code_line(language: str, top: float = 0) -> QTextBlockFormat:
     result.setLeftMargin(Space.L)
     result.setRightMargin(Space.L)
     result.setLineHeight(115, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    result.setNonBreakableLines(not theme.wraps_code())
     result.setProperty(Mark.CODE, language)
     return result
 

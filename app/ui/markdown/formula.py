@@ -74,6 +74,7 @@ class Typesetter(QObject):
     """The formulas that are set, by their source; there is one for all documents."""
 
     ready = Signal(str)  # source
+    settled = Signal()  # some more were set, or found to be none
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -127,6 +128,7 @@ class Typesetter(QObject):
             if formula is not None:
                 self.ready.emit(source)
         self._go_on()
+        self.settled.emit()
 
 
 class _Shared:

@@ -18,6 +18,7 @@ class Sliced(QObject):
         super().__init__(parent)
         self._write = write
         self._waiting = ""
+        self._paused = False
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._turn)
 
@@ -27,11 +28,22 @@ class Sliced(QObject):
 
     def add(self, text: str) -> None:
         self._waiting += text
-        if not self._timer.isActive():
+        if not self._timer.isActive() and not self._paused:
             self._turn()
+
+    def pause(self) -> None:
+        """Write no more until `go_on`."""
+        self._paused = True
+        self._timer.stop()
+
+    def go_on(self) -> None:
+        self._paused = False
+        if self._waiting:
+            self._timer.start()
 
     def clear(self) -> None:
         self._waiting = ""
+        self._paused = False
         self._timer.stop()
 
     def _turn(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QByteArray, QEvent, QMimeData, QPointF, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
@@ -35,6 +36,7 @@ class TextView(QTextBrowser):
     """`source` gives the text as it was written: what is copied when all is selected."""
 
     link_chosen = Signal(str)
+    wrap_chosen = Signal(bool)  # of long lines of code
 
     def __init__(
         self, name: str, source: Callable[[], str] = str, parent: QWidget | None = None
@@ -43,7 +45,7 @@ class TextView(QTextBrowser):
         self._source = source
         self._decorations: list[Decoration] = []
         self._areas: list[QRectF] = []  # of those that did not change since
-        self._copy_buttons: list[tuple[IconButton, IconButton]] = []  # above and below
+        self._buttons: list[_Buttons] = []  # of each piece of code
         self._placed = 0  # pieces of code whose buttons stand where they belong
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -81,7 +83,7 @@ class TextView(QTextBrowser):
         del self._areas[same:]
         self._decorations = decorations
         self._placed = min(self._placed, sum(d.kind is Kind.CODE for d in decorations[:same]))
-        for surplus in self._copy_buttons[len(self._codes()) :]:
+        for surplus in self._buttons[len(self._codes()) :]:
             for button in surplus:
                 button.hide()
         self._fit()
@@ -205,30 +207,47 @@ class TextView(QTextBrowser):
 
     def _place_buttons(self) -> None:
         codes = self._codes()
-        while len(self._copy_buttons) < len(codes):
-            index = len(self._copy_buttons)
-            self._copy_buttons.append((self._make_button(index, 0), self._make_button(index, 1)))
+        while len(self._buttons) < len(codes):
+            self._buttons.append(self._make_buttons(len(self._buttons)))
+        wraps = theme.wraps_code()
         for n in range(self._placed, len(codes)):
-            area = self._area(codes[n])
-            above, below = self._copy_buttons[n]
-            right = round(area.right()) - 34
-            above.move(right, round(area.top()) + 4)
-            above.show()
-            below.move(right, round(area.bottom()) - 32)
-            below.setVisible(area.height() > _LONG)
+            area, buttons = self._area(codes[n]), self._buttons[n]
+            right, top = round(area.right()) - 34, round(area.top()) + 4
+            buttons.copy.move(right, top)
+            buttons.wrap.move(right - 30, top)
+            buttons.below.move(right, round(area.bottom()) - 32)
+            buttons.wrap.set_label("Scroll long lines" if wraps else "Wrap long lines")
+            buttons.copy.show()
+            buttons.wrap.show()
+            buttons.below.setVisible(area.height() > _LONG)
         # The last one may still grow.
         self._placed = max(0, len(codes) - 1)
 
-    def _make_button(self, index: int, which: int) -> IconButton:
-        result = IconButton("copy", "Copy this code", self.viewport(), size=16)
+    def _make_buttons(self, index: int) -> _Buttons:
+        copy, below = (self._make_button("copy", "Copy this code") for _ in range(2))
+        for button in (copy, below):
+            button.clicked.connect(partial(self._copy_code, index, button))
+        wrap = self._make_button("wrap", "Wrap long lines")
+        wrap.clicked.connect(lambda: self.wrap_chosen.emit(not theme.wraps_code()))
+        return _Buttons(wrap, copy, below)
+
+    def _make_button(self, icon: str, label: str) -> IconButton:
+        result = IconButton(icon, label, self.viewport(), size=16)
         result.resize(28, 28)
-        result.clicked.connect(lambda: self._copy_code(index, which))
         return result
 
-    def _copy_code(self, index: int, which: int) -> None:
+    def _copy_code(self, index: int, button: IconButton) -> None:
         code = self._decorations[self._codes()[index]]
         QGuiApplication.clipboard().setText(plain_text(self.document(), code.start, code.end))
-        self._copy_buttons[index][which].confirm()
+        button.confirm()
+
+
+class _Buttons(NamedTuple):
+    """Of one piece of code; `below` is for a long one."""
+
+    wrap: IconButton
+    copy: IconButton
+    below: IconButton
 
 
 def _below(block: QTextBlock) -> int:

@@ -238,6 +238,7 @@ class MainWindow(QMainWindow):
         self.chats.suggested.connect(self._suggest)
         self.chats.model_wanted.connect(self._take_offer)
         self.chats.link_chosen.connect(self.notices.offer_link)
+        self.chats.wrap_chosen.connect(lambda wrap: self.flow.change(wrap_code=wrap))
         self.chats.again_wanted.connect(controller.again)
         self.chats.go_on_wanted.connect(controller.go_on)
         self.chats.edited.connect(controller.edit)
@@ -368,6 +369,7 @@ class MainWindow(QMainWindow):
         follow = self.flow.follow
         follow("theme", self._look.choose)
         follow("text_size", self._look.set_text_size)
+        follow("wrap_code", self._look.set_code_wrap)
         follow("send_with", self.composer.set_send_with)
         follow("think", lambda _: self.writing.show_think())
         follow("model", self.header.picker.set_chosen)

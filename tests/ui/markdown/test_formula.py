@@ -10,8 +10,11 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.conversation import Conversation
+from app.ui.chat.message import AnswerView
 from app.ui.look import theme
 from app.ui.look.theme import Theme
 from app.ui.markdown.copying import markdown, plain_text
@@ -172,3 +175,40 @@ def test_another_palette_draws_it_in_another_colour(
     wait_until(lambda: typesetter().known(source) is not None)
     colour = view.document().firstBlock().begin().fragment().charFormat().foreground().color()
     assert colour.name() == QColor(theme.current().text).name()
+
+
+@pytest.mark.parametrize("size", [40, 10_000])
+def test_nothing_moves_when_a_formula_is_set(qtbot: QtBot, look: Theme, size: int) -> None:
+    """What stands below one is told when it is set, and where it stands then it stays."""
+    sources = (
+        rf"$$\frac{{a_{{{size}}}}}{{\sum_{{i=0}}^{{731}} i}}$$",
+        rf"\[ M = \begin{{pmatrix}} 1 & {size} \\ 0 & 1 \\ 2 & 3 \end{{pmatrix}} \]",
+        rf"\(\frac{{1}}{{\sqrt{{{size}}}}}\)",
+    )
+    text = "\n\n".join(f"Before.\n\n{s}\n\nBelow {s.strip('$')}, and more." for s in sources)
+    text += f"\n\n| a | b |\n|---|---|\n| $\\frac{{x}}{{{size}}}$ | c |\n\nThe end.\n"
+    turn = Conversation().answer(Conversation().ask("Go"))
+    answer = AnswerView(turn)
+    qtbot.addWidget(answer)
+    answer.resize(700, 900)
+    answer.show()
+    document = answer.body.document()
+    tops: dict[int, float] = {}
+
+    def look_at_it() -> bool:
+        QApplication.processEvents()
+        block = document.begin()
+        while block.isValid() and block.position() + block.length() <= answer._writer._closed_end:
+            top = document.documentLayout().blockBoundingRect(block).top()
+            assert tops.setdefault(block.position(), top) == pytest.approx(top)
+            block = block.next()
+        return answer.rendered and not typesetter().busy
+
+    for at in range(0, len(text), size):
+        turn.text += text[at : at + size]
+        answer.grow(text[at : at + size], "")
+        look_at_it()
+    answer.finish()
+    qtbot.waitUntil(look_at_it, timeout=60_000)
+    assert len(tops) > 10
+    assert all(typesetter().known(source) for source in sources)

@@ -658,3 +658,25 @@ def test_the_meters_are_those_of_the_chat_on_view(
     engine.hurry()
     wait_until(lambda: not window.controller.busy)
     assert window.meters.counters.totals == figures(window).totals
+
+
+def test_long_lines_of_code_are_wrapped_or_scrolled_to(
+    open_window: OpenWindow, ask: Callable[[MainWindow, str], None], wait_until: WaitUntil
+) -> None:
+    saved: list[Settings] = []
+    text = "Some prose.\n\n```py\n" + "x = [" + "1, " * 400 + "]\n```\n\nMore prose."
+    window = open_window(BatchEngine(Script(text=text), batch=100), save=saved.append)
+    ask(window, "Go")
+    body = window.chats.view.answers[0].body
+    bar, wrapped = body.horizontalScrollBar(), body.height()
+    assert not bar.maximum()
+    (button,) = [b for b in body.findChildren(IconButton) if b.toolTip() == "Scroll long lines"]
+    button.click()
+    wait_until(lambda: body.height() < wrapped - 100 and bar.maximum() > 500)
+    assert button.accessibleName() == "Wrap long lines"
+    wait_until(lambda: bool(saved) and not saved[-1].wrap_code)
+    ask(window, "Again")  # code that comes now too
+    assert window.chats.view.answers[-1].body.horizontalScrollBar().maximum() > 500
+    button.click()
+    wait_until(lambda: not bar.maximum() and body.height() == wrapped)
+    assert body.document().toPlainText().startswith("Some prose.\nx = [1, 1, ")
