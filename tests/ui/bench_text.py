@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import subprocess
 import sys
 import time
@@ -78,11 +79,11 @@ def paced(rate: float) -> dict[str, float]:
     engine.begin()
     window.controller.ask("Go")
     first = segment()
-    engine.hurry, engine.batch = True, 24
+    engine.rate, engine.batch = math.inf, 24
     last_at = TOKENS - int(rate * SEGMENT_S)
     while engine.given < last_at:
         turn()
-    engine.hurry, engine.batch = False, 1_000
+    engine.rate, engine.batch = rate, 1_000
     last = segment()
     gc.collect()
     shown = len(window.controller.current.path()[-1].text)

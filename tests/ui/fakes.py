@@ -24,12 +24,12 @@ class BatchEngine(FakeEngine):
         self.batch = 100_000
 
 
-class PacedEngine(BatchEngine):
-    """Gives tokens as they are due: `rate` a second, or as many as it can in a `hurry`."""
+class PacedEngine(FakeEngine):
+    """Gives tokens as they are due: `rate` a second."""
 
     def __init__(self, script: Script, rate: float) -> None:
         super().__init__(script, batch=1_000)
-        self.rate, self.hurry = rate, False
+        self.rate = rate
         self.given = 0
         self.own = 0.0  # seconds that it took of the window's thread
         self.begin()
@@ -40,7 +40,7 @@ class PacedEngine(BatchEngine):
 
     def step(self) -> bool:
         due = self._before + self.rate * (time.perf_counter() - self._start)
-        if not self.hurry and self.given and self.given >= due:
+        if self.given and self.given >= due:
             return False
         began = time.thread_time()
         more = super().step()
