@@ -123,6 +123,7 @@ def test_what_came_is_kept_when_the_window_closes(open_kept: Open, wait_until: W
     window = open_kept()
     wait_until(lambda: bool(shown(window)))
     assert shown(window) == ["Go", came, "And then?", ""]
+    wait_until(lambda: len(window.chats.view.answers) == 2)  # the newest is made first
     first, second = window.chats.view.answers
     assert first._note.text() == "Interrupted: the window was closed."
     assert second._note.text() == "Not answered: the window was closed."
