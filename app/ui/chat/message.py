@@ -273,7 +273,7 @@ class AnswerView(QWidget):
         self._note.setText(note)
         self._note.setVisible(bool(note))
         figures = self.turn.figures if isinstance(self.turn.figures, Figures) else None
-        self._facts.setVisible(figures is not None)
+        self._facts.setVisible(bool(figures and words.footer(figures)))
         self._why.setVisible(figures is not None and figures.totals.rounds > 0)
         if figures is not None:
             self._facts.setText(words.footer(figures))

@@ -104,8 +104,11 @@ def thought(milliseconds: int, *, ongoing: bool = False) -> str:
 
 
 def footer(figures: Figures) -> str:
-    """Tokens, rate of decoding, time to the first token, mean accepted length, speed-up."""
+    """Tokens, rate of decoding, time to the first token, mean accepted length, speed-up; nothing
+    of an answer that never began."""
     totals = figures.totals
+    if not figures.completion_tokens:
+        return ""
     parts = [f"{figures.completion_tokens} tok"]
     if totals.tokens_per_s is not None:
         parts.append(rate(totals.tokens_per_s))
@@ -128,10 +131,11 @@ def finish_note(turn: Turn) -> str:
         End.CLOSED: "Interrupted: the window was closed",
         End.LOST: "Interrupted: Slipstream ended without a word",
     }.get(turn.end)
+    if why is not None and turn.said:
+        return f"{why}{thinking}."
     if why is not None:
-        return (
-            f"{why}{thinking}." if turn.said else f"{why.replace('Interrupted', 'Not answered')}."
-        )
+        read = " while it read the prompt" if isinstance(turn.figures, Figures) else ""
+        return f"{why.replace('Interrupted', 'Not answered')}{read}."
     reason = turn.figures.finish_reason if isinstance(turn.figures, Figures) else None
     match reason:
         case FinishReason.LENGTH:

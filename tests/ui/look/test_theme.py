@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app import paths
 from app.ui.look import icons, theme
+from app.ui.look.controls import Segments
 from app.ui.look.palette import DARK, LIGHT, Palette
 from app.ui.look.theme import Theme
 
@@ -32,6 +33,24 @@ def test_text_has_contrast(palette: Palette) -> None:
 def test_meters_can_be_told_from_their_ground(palette: Palette) -> None:
     for ground in ("surface", "window"):
         assert contrast(palette.accent, getattr(palette, ground)) >= 3
+
+
+@pytest.mark.parametrize("palette", ["light", "dark"])
+def test_what_is_chosen_is_lighter_than_its_track(look: Theme, qtbot: QtBot, palette: str) -> None:
+    look.choose(palette)
+    try:
+        segments = Segments("Which", {"one": "One", "two": "Two"})
+        qtbot.addWidget(segments)
+        segments.choose("two")
+        segments.resize(segments.sizeHint())
+        image = segments.grab().toImage()
+        track, chosen = (
+            image.pixelColor(segments.button(key).geometry().topLeft() + QPoint(5, 8)).name()
+            for key in ("one", "two")
+        )
+    finally:
+        look.choose("light")
+    assert _luminance(chosen) > _luminance(track)
 
 
 def test_contrast_is_that_of_wcag() -> None:

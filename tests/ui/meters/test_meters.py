@@ -25,6 +25,7 @@ from app.engine import (
 )
 from app.engine.fake import FAKE_CPU
 from app.ui.bridge import EngineBridge
+from app.ui.chat.message import AnswerView
 from app.ui.look import words
 from app.ui.look.theme import Theme
 from app.ui.meters.model import STRIP, Meters
@@ -177,8 +178,24 @@ def test_an_answer_without_text_says_so() -> None:
     assert words.finish_note(Turn(Role.ASSISTANT, "q", end=End.DONE)) == (
         "The model ended its answer without text."
     )
+    reading = Figures.of(answer(token_ids=(), finish_reason=FinishReason.CANCELLED))
+    stopped = Turn(Role.ASSISTANT, "q", figures=reading, end=End.STOPPED)
+    assert words.finish_note(stopped) == "Stopped by you while it read the prompt."
+    assert words.footer(reading) == ""
     waited = Turn(Role.ASSISTANT, "q", end=End.CLOSED)
     assert words.finish_note(waited) == "Not answered: the window was closed."
+
+
+def test_an_answer_that_ends_while_it_thinks_is_no_empty_bubble(qtbot: QtBot, look: Theme) -> None:
+    figures = Figures.of(answer(finish_reason=FinishReason.LENGTH))
+    turn = Turn(Role.ASSISTANT, "q", "", "Let me think about", figures, end=End.DONE)
+    view = AnswerView(turn)
+    qtbot.addWidget(view)
+    view.show()
+    assert view._note.isVisible()
+    assert view._note.text() == "Stopped at the token limit while thinking."
+    assert view._think.isVisible()
+    assert not view.body.isVisible()
 
 
 def test_the_strip_shows_each_token_with_its_sign(qtbot: QtBot, look: Theme) -> None:

@@ -1,0 +1,72 @@
+"""What a mouse and keys do in the list of chats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
+
+from app.ui.window.chat_list import Entry
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+
+Ask = Callable[[MainWindow, str], None]
+
+
+def titles(window: MainWindow) -> list[str]:
+    return [s.title for s in window.controller.book.summaries]
+
+
+@pytest.fixture
+def window(open_window: OpenWindow, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> MainWindow:
+    """With two chats, the second on view; a menu does not wait for anybody."""
+    window = open_window()
+    for text in ("One?", "Two?"):
+        window.controller.new_chat()
+        ask(window, text)
+    return window
+
+
+def place(window: MainWindow, title: str) -> QPoint:
+    rows = window.sidebar.list
+    model = rows.model()
+    for row in range(model.rowCount()):
+        entry = rows.rows.entry(model.index(row, 0))
+        if isinstance(entry, Entry) and entry.title == title:
+            return rows.visualRect(model.index(row, 0)).center()
+    raise AssertionError(title)
+
+
+def test_a_right_click_offers_what_can_be_done(
+    window: MainWindow, wait_until: WaitUntil, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[QMenu] = []
+    monkeypatch.setattr(QMenu, "popup", lambda menu, where: opened.append(menu))
+    rows = window.sidebar.list.viewport()
+    at = place(window, "One?")
+    click = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, rows.mapToGlobal(at))
+    QApplication.sendEvent(rows, click)
+    actions = {a.text(): a for a in opened[0].actions()}
+    assert {"Rename", "Pin to the top", "Export", "Delete"} <= actions.keys()
+    assert window.controller.current.title == "Two?"  # it opens nothing
+    actions["Delete"].trigger()
+    wait_until(lambda: titles(window) == ["Two?"])
+
+
+def test_keys_of_a_file_manager_work_in_the_list(window: MainWindow, wait_until: WaitUntil) -> None:
+    rows = window.sidebar.list
+    QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=place(window, "One?"))
+    rows.setFocus()
+    QTest.keyClick(rows, Qt.Key.Key_F2)
+    field = rows.findChild(QLineEdit)
+    assert field is not None
+    field.setText("Uno")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    wait_until(lambda: sorted(titles(window)) == ["Two?", "Uno"])
+    rows.setFocus()
+    QTest.keyClick(rows, Qt.Key.Key_Delete)
+    wait_until(lambda: titles(window) == ["Two?"])
