@@ -36,9 +36,10 @@ class Settings:
     length to the engine, `threads` None their number; `max_tokens` None is what the
     context holds. All are absent from the file then. `draft_backend` is where the drafter
     runs, "same" beside the target. `kv_type` "auto" keeps keys and values as exact as the weights
-    are. `text_size` is in px, `zoom` in per cent. `models_folder` is empty for the one in the
-    user's data, `data` for the system's own place of that; `xet` allows the hub's protocol of
-    chunks.
+    are. `text_size` is in px, `zoom` in per cent. `language` is a code, "en" for the words as
+    they are written in this source, "system" for the desktop's. `models_folder` is empty for
+    the one in the user's data, `data` for the system's own place of that; `xet` allows the
+    hub's protocol of chunks.
     """
 
     version: int = VERSION
@@ -65,6 +66,7 @@ class Settings:
     xet: bool = False
     text_size: int = 15
     zoom: int = 100
+    language: str = "system"
     wrap_code: bool = True
     data: str = ""
 

@@ -39,7 +39,7 @@ from app.job import Jobs, Tools
 from app.library import Library
 from app.selftest import try_pair
 from app.ui.instance import Instance
-from app.ui.look import icons
+from app.ui.look import icons, language
 from app.ui.look.palette import DARK
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
@@ -80,6 +80,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         qInstallMessageHandler(None)
         return 0
     folder_problems = moving.settle(chosen)
+    language.install(chosen.language, app)  # before any text is made
     look = Theme(app, chosen.theme, chosen.text_size)
     app.setWindowIcon(icons.icon("app", DARK.accent, 64))
     library, tokens = Library.of_user(chosen.models_folder), Tokens()

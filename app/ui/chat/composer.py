@@ -23,6 +23,7 @@ from app.ui.chat.chips import Chips
 from app.ui.look import theme, words
 from app.ui.look.controls import Elided, repolish
 from app.ui.look.icons import IconButton
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 MOST_LINES: Final = 8
@@ -50,8 +51,8 @@ class Field(QTextEdit):
         self.setFont(theme.font(Size.BODY))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
-        self.setPlaceholderText("Ask anything …")
-        self.setAccessibleName("Your message")
+        self.setPlaceholderText(tr("Ask anything …"))
+        self.setAccessibleName(tr("Your message"))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(2)
@@ -165,7 +166,7 @@ class Composer(QFrame):
         self._context = QLabel()
         self._context.setProperty("kind", "caption")
         self._context.setFont(theme.font(Size.SMALL))
-        self._context.setAccessibleName("Context used: unknown")
+        self._context.setAccessibleName(tr("Context used: unknown"))
         self._hint = Elided()
         self._hint.setProperty("kind", "caption")
         self._hint.setFont(theme.font(Size.SMALL))
@@ -272,12 +273,12 @@ class Composer(QFrame):
 
     def set_warning(self, text: str) -> None:
         """Why it will not be answered, and what can be done: see `remedies`."""
-        self.warning.setText(text)
+        self.warning.setText(tr(text))
         self._warned.setVisible(bool(text))
 
     def add_remedy(self, text: str) -> QPushButton:
         """A button that is seen with a warning."""
-        button = QPushButton(text)
+        button = QPushButton(tr(text))
         button.setProperty("kind", "outline")
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         if self.remedies.count():
@@ -287,7 +288,9 @@ class Composer(QFrame):
         return button
 
     def set_context(self, used: int, size: int, exact: bool = True) -> None:
-        about = f"Context used: {used} of {size} tokens" if size else "Context used: unknown"
+        about = tr("Context used: unknown")
+        if size:
+            about = tr("Context used: {used} of {size} tokens").format(used=used, size=size)
         mark = "" if exact else " …"
         self._context.setText(f"{words.count(used)} / {words.count(size)}{mark}" if size else "")
         self._context.setProperty("kind", "error" if 0 < size <= used else "caption")

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.ui.look import theme
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 HEIGHT: Final = 48
@@ -21,16 +22,16 @@ class Divider(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        about = QLabel("The model reads from here on")
+        about = QLabel(tr("The model reads from here on"))
         about.setProperty("kind", "caption")
         about.setFont(theme.font(Size.SMALL))
         about.setMinimumWidth(1)  # a narrow window cuts it
-        undo = QPushButton("Read all")
+        undo = QPushButton(tr("Read all"))
         undo.setProperty("kind", "quiet")
         undo.setFont(theme.font(Size.SMALL))
         undo.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        undo.setAccessibleName("Have the model read the whole chat again")
-        undo.setToolTip("Have the model read the whole chat again")
+        undo.setAccessibleName(tr("Have the model read the whole chat again"))
+        undo.setToolTip(tr("Have the model read the whole chat again"))
         undo.clicked.connect(self.undone)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, Space.M)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.ui.look import theme
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 _MOST_LINES: Final = 12
@@ -22,15 +23,15 @@ class QuestionEditor(QFrame):
         super().__init__(parent)
         self.setProperty("kind", "composer")
         self.field = QPlainTextEdit(text)
-        self.field.setAccessibleName("Edit your question")
+        self.field.setAccessibleName(tr("Edit your question"))
         self.field.setFont(theme.font(Size.BODY))
         self.field.setFrameShape(QFrame.Shape.NoFrame)
         self.field.setTabChangesFocus(True)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._edited)
-        self._cancel = QPushButton("Cancel")
+        self._cancel = QPushButton(tr("Cancel"))
         self._cancel.setProperty("kind", "outline")
-        self._send = QPushButton("Ask again")
+        self._send = QPushButton(tr("Ask again"))
         self._send.setProperty("kind", "outline")
         self._send.setToolTip("Ctrl+Enter")
         self._cancel.clicked.connect(self.left)

@@ -14,6 +14,7 @@ from app.conversation import Turn
 from app.ui.chat.view import ChatView
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.text_view import TextView
 
@@ -35,8 +36,8 @@ class FindBar(QFrame):
         self._at = -1
         self._marked: list[TextView] = []
         self.field = QLineEdit()
-        self.field.setPlaceholderText("Find in this chat")
-        self.field.setAccessibleName("Find in this chat")
+        self.field.setPlaceholderText(tr("Find in this chat"))
+        self.field.setAccessibleName(tr("Find in this chat"))
         self.field.setFont(theme.font(Size.CONTROL))
         self.field.setMinimumWidth(120)
         self.field.textChanged.connect(self._look)

@@ -18,6 +18,7 @@ from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import lines
+from app.ui.look.language import tr
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.document import DocumentWriter, Kind
@@ -40,8 +41,12 @@ class Branches(QWidget):
         super().__init__(parent)
         self._turns: Sequence[Turn] = ()
         self._at = 0
-        self._back = IconButton("chevron-left", f"The {noun} before", size=14)
-        self._on = IconButton("chevron-right", f"The next {noun}", size=14)
+        self._back = IconButton(
+            "chevron-left", tr("The {which} before").format(which=tr(noun)), size=14
+        )
+        self._on = IconButton(
+            "chevron-right", tr("The next {which}").format(which=tr(noun)), size=14
+        )
         self._count = QLabel()
         self._count.setProperty("kind", "caption")
         self._count.setFont(theme.font(Size.SMALL))
@@ -59,7 +64,10 @@ class Branches(QWidget):
         self._turns = turns
         self._at = next((i for i, t in enumerate(turns) if t is shown), 0)
         self._count.setText(f"{self._at + 1}/{len(turns)}")
-        self._count.setAccessibleName(f"{self._noun} {self._at + 1} of {len(turns)}")
+        told = tr("{which} {n} of {all}")
+        self._count.setAccessibleName(
+            told.format(which=tr(self._noun), n=self._at + 1, all=len(turns))
+        )
         self._back.setEnabled(self._at > 0)
         self._on.setEnabled(self._at + 1 < len(turns))
         self.setVisible(len(turns) > 1)
@@ -80,7 +88,7 @@ class Question(QWidget):
         super().__init__(parent)
         self.turn = turn
         self._editor: QuestionEditor | None = None
-        self._view = TextView("Your question", lambda: turn.text)
+        self._view = TextView(tr("Your question"), lambda: turn.text)
         self._view.link_chosen.connect(self.link_chosen)
         self._writer = DocumentWriter(self._view.document())
         self._text = Sliced(self, self._writer.more)
@@ -205,7 +213,7 @@ class AnswerView(QWidget):
         self._name = QLabel("Slipstream")
         self._name.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
         self._name.setMinimumHeight(Space.XL)  # as high as the row is with its buttons
-        self._state = QLabel("waits for its turn …")
+        self._state = QLabel(tr("waits for its turn …"))
         self._state.setProperty("kind", "muted")
         self._think = IconButton(
             "chevron-right", "Show the thinking", kind="quiet", text="thinking …", size=14
@@ -213,11 +221,11 @@ class AnswerView(QWidget):
         self._think.setCheckable(True)
         self._think.hide()
         self._think.toggled.connect(self._fold)
-        self._thoughts = TextView("Thinking of the answer", self._reasoning)
+        self._thoughts = TextView(tr("Thinking of the answer"), self._reasoning)
         self._thoughts_page = _beside_rule(self._thoughts)
         self._thoughts_page.hide()
         self._thoughts_writer = DocumentWriter(self._thoughts.document(), role="muted")
-        self._body = TextView("Answer", lambda: turn.text)
+        self._body = TextView(tr("Answer"), lambda: turn.text)
         self._writer = DocumentWriter(self._body.document())
         self._sheet = HeldSheet(self._writer, self._show_piece, self)
         self._stream = MarkdownStream(self._sheet)
@@ -270,7 +278,7 @@ class AnswerView(QWidget):
         self._copy.setVisible(bool(self.turn.text))
         self._go_on.setVisible(self.turn.continues)
         note = words.finish_note(self.turn)
-        self._note.setText(note)
+        self._note.setText(tr(note))
         self._note.setVisible(bool(note))
         figures = self.turn.figures if isinstance(self.turn.figures, Figures) else None
         self._facts.setVisible(bool(figures and words.footer(figures)))
@@ -308,7 +316,7 @@ class AnswerView(QWidget):
         return self._body
 
     def _begin(self) -> None:
-        self._state.setText("reading the prompt …")
+        self._state.setText(tr("reading the prompt …"))
 
     # --- Qt ---------------------------------------------------------------------
 

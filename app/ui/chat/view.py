@@ -22,6 +22,7 @@ from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.icons import IconButton
+from app.ui.look.language import tr
 from app.ui.look.theme import Space
 
 _NEAR: Final = 48
@@ -64,7 +65,7 @@ class ChatView(QScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Conversation")
+        self.setAccessibleName(tr("Conversation"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

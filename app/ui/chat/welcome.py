@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QVBo
 
 from app.ui.look import theme
 from app.ui.look.labels import note
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 SUGGESTIONS: Final = ("What is DFlash?", "Count to twenty", "Tell me a short story")
@@ -24,7 +25,7 @@ class Welcome(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        title = QLabel("Ask anything: it is answered on this computer, and stays here.")
+        title = QLabel(tr("Ask anything: it is answered on this computer, and stays here."))
         title.setFont(theme.font(Size.HEADINGS[0], QFont.Weight.DemiBold))
         title.setWordWrap(True)
         self._get = QPushButton()
@@ -58,8 +59,8 @@ class Welcome(QWidget):
         """A button for the model that is better than the one in use; none without a `label`."""
         self._get.setText(label)
         self._get.setAccessibleName(label)
-        self._get.setAccessibleDescription(why)
-        self._why.setText(why)
+        self._get.setAccessibleDescription(tr(why))
+        self._why.setText(tr(why))
         self._offer.setVisible(bool(label))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -73,6 +74,6 @@ class Welcome(QWidget):
         result.setProperty("kind", "suggestion")
         result.setFont(theme.font(Size.CONTROL))
         result.setCursor(Qt.CursorShape.PointingHandCursor)
-        result.setAccessibleName(f"Ask: {text}")
+        result.setAccessibleName(tr("Ask: {question}").format(question=text))
         result.clicked.connect(lambda: self.suggested.emit(text))
         return result

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.look.flow import Flow
+from app.ui.look.language import tr
 
 _ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
@@ -108,8 +109,8 @@ class Segments(QFrame):
     def __init__(self, name: str, choices: dict[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "segments")
-        self.setAccessibleName(name)
-        self._name = name
+        self._name = tr(name)
+        self.setAccessibleName(self._name)
         self._group = QButtonGroup(self)
         self._buttons: dict[str, _Segment] = {}
         row = Flow(self)
@@ -140,12 +141,12 @@ class Segments(QFrame):
             self._group.setExclusive(True)
 
     def set_label(self, key: str, label: str) -> None:
-        self._buttons[key].setText(label)
-        self._buttons[key].setAccessibleName(f"{self._name}: {label}")
+        self._buttons[key].setText(tr(label))
+        self._buttons[key].setAccessibleName(f"{self._name}: {tr(label)}")
 
     def set_available(self, key: str, reason: str = "", about: str = "") -> None:
         """Grey `key` out if there is a reason; else `about` is its tooltip."""
         button = self._buttons[key]
         button.setEnabled(not reason)
-        button.setToolTip(reason or about)
-        button.setAccessibleDescription(reason or about)
+        button.setToolTip(tr(reason or about))
+        button.setAccessibleDescription(tr(reason or about))

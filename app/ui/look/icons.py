@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from app import paths
 from app.ui.look import theme
+from app.ui.look.language import tr
 
 CONFIRM_MS: Final = 1_500
 
@@ -62,7 +63,7 @@ class IconButton(QToolButton):
         self._icon_name, self._role = name, role
         self.setProperty("kind", kind)
         self.setIconSize(QSize(size, size))
-        self.setText(text)
+        self.setText(tr(text))
         if text:
             self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -72,8 +73,8 @@ class IconButton(QToolButton):
         self._paint_icon()
 
     def set_label(self, label: str) -> None:
-        self.setToolTip(label)
-        self.setAccessibleName(label)
+        self.setToolTip(tr(label))
+        self.setAccessibleName(tr(label))
 
     def set_icon(self, name: str) -> None:
         self._icon_name = name

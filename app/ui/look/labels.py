@@ -10,12 +10,13 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QLabel
 
 from app.ui.look import theme
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 
 def section(text: str, above: int = Space.M, below: int = 0) -> QLabel:
     """A heading inside a sheet, with air in px around it."""
-    result = QLabel(text)
+    result = QLabel(tr(text))
     result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
     result.setContentsMargins(0, above, 0, below)
     return result
@@ -23,7 +24,7 @@ def section(text: str, above: int = Space.M, below: int = 0) -> QLabel:
 
 def small(text: str) -> QLabel:
     """Small text in the colour of text. Names of files and models in it are not read as HTML."""
-    result = QLabel(text)
+    result = QLabel(tr(text))
     result.setFont(theme.font(Size.SMALL))
     result.setTextFormat(Qt.TextFormat.PlainText)
     result.setWordWrap(True)

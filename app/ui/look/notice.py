@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from app.ui.look import theme
 from app.ui.look.icons import IconButton, Sign
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 SEEN: Final = 3
@@ -32,7 +33,7 @@ class Notice(QFrame):
     ) -> None:
         """Without `closable` it stays, and takes no button."""
         super().__init__(parent)
-        self.message, self._remedy = message, remedy
+        self.message, self._remedy = message, remedy = tr(message), tr(remedy)
         self.setProperty("kind", "notice")
         self.setProperty("level", level)
         self.setAccessibleName(f"{message} {remedy}".strip())
@@ -57,12 +58,12 @@ class Notice(QFrame):
             self._row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
 
     def says(self, message: str, remedy: str) -> bool:
-        return (self.message, self._remedy) == (message, remedy)
+        return (self.message, self._remedy) == (tr(message), tr(remedy))
 
     def add_button(self, label: str) -> QPushButton:
-        button = QPushButton(label)
+        button = QPushButton(tr(label))
         button.setProperty("kind", "outline")
-        button.setAccessibleName(label)
+        button.setAccessibleName(tr(label))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(self.dismiss)
         self._row.insertWidget(self._row.count() - 1, button, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -92,7 +93,7 @@ class Notices(QWidget):
         self._older = QLabel()
         self._older.setProperty("kind", "caption")
         self._older.setFont(theme.font(Size.SMALL))
-        close_all = QPushButton("Close all")
+        close_all = QPushButton(tr("Close all"))
         close_all.setProperty("kind", "quiet")
         close_all.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         close_all.clicked.connect(self.close_all)
@@ -136,11 +137,14 @@ class Notices(QWidget):
         """Show where a link leads; only then can it be opened, outside of the app."""
         url = QUrl(address, QUrl.ParsingMode.StrictMode)
         if url.scheme().lower() in _SCHEMES:
-            notice = self.add(f"Open {address} in the browser?", topic="link")
+            notice = self.add(
+                tr("Open {address} in the browser?").format(address=address), topic="link"
+            )
             button = notice.add_button("Open the link")
             button.clicked.connect(lambda: QDesktopServices.openUrl(url))
         else:
-            self.add(f"Only web and mail links are opened, not {address}", topic="link")
+            told = tr("Only web and mail links are opened, not {address}")
+            self.add(told.format(address=address), topic="link")
 
     def _drop(self, notice: Notice) -> None:
         self._all = [(n, topic) for n, topic in self._all if n is not notice]
@@ -151,7 +155,7 @@ class Notices(QWidget):
         hidden = max(0, len(self._all) - SEEN)
         for place, notice in enumerate(self.all):
             notice.setVisible(place >= hidden)
-        older = "1 older message" if hidden == 1 else f"{hidden} older messages"
+        older = tr("1 older message") if hidden == 1 else tr("{n} older messages").format(n=hidden)
         self._older.setText(older)
         self._more.setVisible(hidden > 0)
         self.setVisible(bool(self._all))

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLay
 from app.ui.look import theme
 from app.ui.look.controls import press_focused
 from app.ui.look.icons import IconButton
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 WIDTH: Final = 400
@@ -55,10 +56,10 @@ class Sheet(QFrame):
         self.set_title(title)
 
     def set_title(self, title: str) -> None:
-        self._title.setText(title)
+        self._title.setText(tr(title))
         for widget in (self, self.area):
-            widget.setAccessibleName(title)
-        self.close_button.set_label(f"Close: {title} (Esc)")
+            widget.setAccessibleName(tr(title))
+        self.close_button.set_label(tr("Close: {title} (Esc)").format(title=tr(title)))
 
     # --- Qt ---------------------------------------------------------------------
 

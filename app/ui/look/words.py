@@ -6,6 +6,7 @@ import math
 
 from app.conversation import End, Turn
 from app.engine import Figures, FinishReason, WidthReason
+from app.ui.look.language import tr
 
 UNKNOWN = "not measured yet"
 
@@ -98,9 +99,9 @@ def duration(milliseconds: float) -> str:
 
 def thought(milliseconds: int, *, ongoing: bool = False) -> str:
     if ongoing:
-        return f"thinking for {milliseconds / 1000:.0f} s"
+        return tr("thinking for {n} s").format(n=f"{milliseconds / 1000:.0f}")
     seconds = round(milliseconds / 1000)
-    return f"thought for {seconds} s" if seconds else "thought for a moment"
+    return tr("thought for {n} s").format(n=seconds) if seconds else tr("thought for a moment")
 
 
 def footer(figures: Figures) -> str:

@@ -22,6 +22,7 @@ from app.job.state import WORDS
 from app.ui.look import theme
 from app.ui.look.flow import flow
 from app.ui.look.labels import small
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 _STEPS: Final = 1000  # of the bar
@@ -46,14 +47,14 @@ class JobCard(QFrame):
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "card")
-        self.setAccessibleName(f"Getting {title}")
+        self.setAccessibleName(tr("Getting {title}").format(title=title))
         self._repair: Repair | None = None
         head = QLabel(f"Getting {title}")
         head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
         self.bar = QProgressBar()
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(f"Progress of {title}")
+        self.bar.setAccessibleName(tr("Progress of {title}").format(title=title))
         self.percent = QLabel("")
         self.percent.setFont(theme.font(Size.CONTROL))
         self.percent.setProperty("kind", "muted")
@@ -68,7 +69,7 @@ class JobCard(QFrame):
         self.token = QLineEdit()
         self.token.setEchoMode(QLineEdit.EchoMode.Password)
         self.token.setPlaceholderText("hf_…")
-        self.token.setAccessibleName("Access token of the hub")
+        self.token.setAccessibleName(tr("Access token of the hub"))
         self.token.returnPressed.connect(self._help)
         self.pause = _button("Pause")
         self.pause.clicked.connect(self.paused)
@@ -128,8 +129,8 @@ class JobCard(QFrame):
 
 
 def _button(text: str, kind: str = "outline") -> QPushButton:
-    button = QPushButton(text)
+    button = QPushButton(tr(text))
     button.setProperty("kind", kind)
-    button.setAccessibleName(text.rstrip(" …"))
+    button.setAccessibleName(tr(text).rstrip(" …"))
     button.setCursor(Qt.CursorShape.PointingHandCursor)
     return button

@@ -13,6 +13,7 @@ from app import catalog
 from app.library import ModelState, ModelStatus
 from app.ui.look import corners, theme
 from app.ui.look.icons import IconButton
+from app.ui.look.language import tr
 from app.ui.look.theme import RADIUS, Size, Space
 from app.ui.models.row import describe
 
@@ -82,7 +83,7 @@ class _Popup(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        self.setAccessibleName("Models")
+        self.setAccessibleName(tr("Models"))
         outside = QVBoxLayout(self)
         outside.setContentsMargins(0, 0, 0, 0)
         self._page = QFrame()
@@ -105,9 +106,9 @@ class _Popup(QFrame):
             row = _Row(model, model.id == chosen)
             row.clicked.connect(lambda _=False, m=model: self._choose(m))
             self._column.addWidget(row)
-        manage = QPushButton("All models, or open one …")
+        manage = QPushButton(tr("All models, or open one …"))
         manage.setProperty("kind", "entry")
-        manage.setAccessibleName("All models, or open one from this machine")
+        manage.setAccessibleName(tr("All models, or open one from this machine"))
         manage.clicked.connect(self._manage)
         self._column.addWidget(manage)
 
@@ -126,8 +127,10 @@ class _Row(QPushButton):
     def __init__(self, model: ModelStatus, chosen: bool) -> None:
         super().__init__()
         known = catalog.find(model.id)
-        title = f"Get {model.title}" if model.state is ModelState.AVAILABLE else model.title
-        about = known.summary if known and known.bundled else describe(model)
+        title = model.title
+        if model.state is ModelState.AVAILABLE:
+            title = tr("Get {model}").format(model=title)
+        about = tr(known.summary if known and known.bundled else describe(model))
         mark = "  ✓" if chosen and model.usable else ""
         self.setProperty("kind", "entry")
         self.setEnabled(model.state is not ModelState.BROKEN)

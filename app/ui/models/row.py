@@ -13,6 +13,7 @@ from app.library import ModelState, ModelStatus
 from app.ui.look import theme, words
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import small
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.models.passport import PassportView
 
@@ -74,12 +75,16 @@ class ModelRow(QFrame):
         if model.passport is not None:
             label = "Hide the passport" if self.passport else "Show the passport"
             menu.addAction(label).triggered.connect(self.toggle_passport)
-            menu.addAction("Verify again").triggered.connect(lambda: self.verified.emit(model.id))
-        menu.addAction("Open its folder").triggered.connect(
+            menu.addAction(tr("Verify again")).triggered.connect(
+                lambda: self.verified.emit(model.id)
+            )
+        menu.addAction(tr("Open its folder")).triggered.connect(
             lambda: self.shown_in_folder.emit(model.id)
         )
         menu.addSeparator()
-        menu.addAction("Move to the trash").triggered.connect(lambda: self.removed.emit(model.id))
+        menu.addAction(tr("Move to the trash")).triggered.connect(
+            lambda: self.removed.emit(model.id)
+        )
         return menu
 
     def _open_menu(self) -> None:
@@ -96,8 +101,8 @@ class ModelRow(QFrame):
             self.passport.show()
 
     def _act(self, label: str, action: object) -> None:
-        self.main.setText(label)
-        self.main.setAccessibleName(f"{label}: {self.model.title}")
+        self.main.setText(tr(label))
+        self.main.setAccessibleName(f"{tr(label)}: {self.model.title}")
         self.main.clicked.connect(lambda: action())  # type: ignore[operator]
 
 

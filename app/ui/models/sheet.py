@@ -32,6 +32,7 @@ from app.ui.look.controls import Elided, Segments
 from app.ui.look.flow import flow
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note, section
+from app.ui.look.language import tr
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
 from app.ui.models.getting import Getting
@@ -59,7 +60,7 @@ class ModelsSheet(QFrame):
         self.cards: dict[str, JobCard] = {}
         self.rows: dict[str, ModelRow] = {}
         self.setProperty("kind", "sheet")
-        self.setAccessibleName("Models")
+        self.setAccessibleName(tr("Models"))
         self.setFixedWidth(WIDTH)
         self._lay_out()
         getting.changed.connect(self._show_job)
@@ -72,8 +73,8 @@ class ModelsSheet(QFrame):
         self.recipe = Segments("Recipe", catalog.RECIPES)
         self.recipe.chosen.connect(self._choose_recipe)
         self.figures = note("")
-        self.keep = QCheckBox("Keep the downloaded originals")
-        self.chunks = QCheckBox("Fetch in chunks (xet)")
+        self.keep = QCheckBox(tr("Keep the downloaded originals"))
+        self.chunks = QCheckBox(tr("Fetch in chunks (xet)"))
         self.chunks.toggled.connect(self.chunks_wanted)
         self._notes, self._going = _column(), _column()
         self._here, self._there = _column(), _column()
@@ -116,9 +117,9 @@ class ModelsSheet(QFrame):
         form.addWidget(self._shop)
         form.addLayout(self._there)
         form.addSpacing(Space.XS)
-        form.addLayout(_row(QLabel("Store weights as"), None, self.type))
+        form.addLayout(_row(QLabel(tr("Store weights as")), None, self.type))
         self._recipe_row = QWidget()
-        row = _row(QLabel("Recipe"), None, self.recipe)
+        row = _row(QLabel(tr("Recipe")), None, self.recipe)
         row.setContentsMargins(0, 0, 0, 0)
         self._recipe_row.setLayout(row)
         form.addWidget(self._recipe_row)
@@ -145,7 +146,7 @@ class ModelsSheet(QFrame):
         form.addLayout(_row(self.token, self.keep_token))
         form.addStretch(1)
         area = QScrollArea()
-        area.setAccessibleName("Models")
+        area.setAccessibleName(tr("Models"))
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -154,7 +155,7 @@ class ModelsSheet(QFrame):
         self._choose_type(catalog.DEFAULT_TYPE)
         close = IconButton("close", "Close the models (Esc)")
         close.clicked.connect(self.closed)
-        title = QLabel("Models")
+        title = QLabel(tr("Models"))
         title.setFont(theme.font(Size.HEADINGS[2], QFont.Weight.DemiBold))
         head = QHBoxLayout()
         head.setContentsMargins(Space.XL, Space.M, Space.M, Space.S)
@@ -433,13 +434,13 @@ def _empty(layout: QVBoxLayout) -> None:
 
 def _edit(hint: str, name: str) -> QLineEdit:
     edit = QLineEdit()
-    edit.setPlaceholderText(hint)
-    edit.setAccessibleName(name)
+    edit.setPlaceholderText(tr(hint))
+    edit.setAccessibleName(tr(name))
     return edit
 
 
 def _button(text: str) -> QPushButton:
-    button = QPushButton(text)
+    button = QPushButton(tr(text))
     button.setProperty("kind", "outline")
-    button.setAccessibleName(text.rstrip(" …"))
+    button.setAccessibleName(tr(text).rstrip(" …"))
     return button

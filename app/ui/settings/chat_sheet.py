@@ -20,6 +20,7 @@ from app.presets import ChatOptions
 from app.ui.look.controls import Segments
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note, section
+from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
 from app.ui.settings.rows import Group, NumberRow, choice
@@ -49,8 +50,8 @@ class ChatSheet(Sheet):
         self._presets: dict[str, ChatOptions] = {}
         self._uses: dict[str, QPushButton] = {}
         self.system = QPlainTextEdit()
-        self.system.setAccessibleName("System prompt")
-        self.system.setPlaceholderText("What the model is told before the chat begins …")
+        self.system.setAccessibleName(tr("System prompt"))
+        self.system.setPlaceholderText(tr("What the model is told before the chat begins …"))
         self.system.setTabChangesFocus(True)
         self.system.setFixedHeight(120)
         self.system.setProperty("kind", "field")
@@ -65,10 +66,10 @@ class ChatSheet(Sheet):
             for key, label, hint, kind in _NUMBERS
         }
         self.name = QLineEdit()
-        self.name.setPlaceholderText("Name of a preset")
-        self.name.setAccessibleName("Name of a preset")
+        self.name.setPlaceholderText(tr("Name of a preset"))
+        self.name.setAccessibleName(tr("Name of a preset"))
         self.name.setMaxLength(60)
-        self.save = QPushButton("Save as preset")
+        self.save = QPushButton(tr("Save as preset"))
         self.save.setProperty("kind", "outline")
         self.save.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._list = QVBoxLayout()

@@ -12,6 +12,7 @@ from app.errors import OptionError
 from app.settings import RANGES
 from app.ui.look.controls import Segments, repolish
 from app.ui.look.labels import note, section
+from app.ui.look.language import tr
 
 
 class NumberRow(QWidget):
@@ -28,7 +29,8 @@ class NumberRow(QWidget):
         take: Callable[[Any], None],
     ) -> None:
         super().__init__()
-        self._key, self._kind, self._hint, self._empty = key, kind, hint, empty
+        self._key, self._kind = key, kind
+        label, self._hint, self._empty = tr(label), tr(hint), tr(empty)
         self._check_value, self._take = check, take
         self._value: float | None = None
         self._told = ""  # what is to be known about the value in force
@@ -36,9 +38,9 @@ class NumberRow(QWidget):
         self.field = QLineEdit()
         self.field.setFixedWidth(112)
         self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.field.setPlaceholderText(empty)
+        self.field.setPlaceholderText(self._empty)
         self.field.setAccessibleName(label)
-        self.note = note(hint)
+        self.note = note(self._hint)
         name.setBuddy(self.field)
         row = QHBoxLayout()
         row.addWidget(name)
@@ -69,12 +71,12 @@ class NumberRow(QWidget):
 
     def set_empty(self, empty: str) -> None:
         """What is meant where nothing is typed."""
-        self._empty = empty
-        self.field.setPlaceholderText(empty)
+        self._empty = tr(empty)
+        self.field.setPlaceholderText(self._empty)
 
     def tell(self, text: str, plays_a_part: bool = True) -> None:
         """What is to be known of the value in force, or why it plays no part now."""
-        self._told = text
+        self._told = tr(text)
         self.field.setEnabled(plays_a_part)
         self._complain("")
 
@@ -86,8 +88,10 @@ class NumberRow(QWidget):
             value: Any = None if unset else self._kind(text.replace(",", "."))
             self._check_value(value)
         except (ValueError, OptionError):
-            none = f", or nothing for “{self._empty}”" if self._empty else ""
-            self._complain(f"Use {RANGES[self._key]}{none}.")
+            told = (
+                tr("Use {range}, or nothing for “{none}”.") if self._empty else tr("Use {range}.")
+            )
+            self._complain(told.format(range=RANGES[self._key], none=self._empty))
             return ...
         self._complain("")
         return value
@@ -97,7 +101,8 @@ class NumberRow(QWidget):
         if value is ...:
             wrong, complaint = self.field.text(), self.note.text()
             self.reset()  # what cannot be used does not stand
-            self._complain(f"“{wrong}” was not taken. {complaint}")
+            refused = tr("“{value}” was not taken.").format(value=wrong)
+            self._complain(f"{refused} {complaint}")
         else:
             self._value = value
             self._take(value)
@@ -118,11 +123,11 @@ class Group(QWidget):
 
     def __init__(self, title: str, about: str = "Back to what it is at first") -> None:
         super().__init__()
-        self.reset = QPushButton("Reset")
+        self.reset = QPushButton(tr("Reset"))
         self.reset.setProperty("kind", "quiet")
         self.reset.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.reset.setAccessibleName(f"Reset: {title}")
-        self.reset.setToolTip(about)
+        self.reset.setAccessibleName(tr("Reset: {title}").format(title=tr(title)))
+        self.reset.setToolTip(tr(about))
         self.reset.clicked.connect(self.reset_wanted)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -135,7 +140,7 @@ def choice(label: str, control: Segments) -> QWidget:
     result = QWidget()
     row = QHBoxLayout(result)
     row.setContentsMargins(0, 0, 0, 0)
-    row.addWidget(QLabel(label))
+    row.addWidget(QLabel(tr(label)))
     row.addStretch(1)
     row.addWidget(control)
     return result

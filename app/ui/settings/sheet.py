@@ -20,8 +20,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from app import paths
 from app.engine import DeviceInfo, KvType, LoadedModel
 from app.settings import Settings
+from app.ui.look import language
 from app.ui.look.controls import Elided, Segments
 from app.ui.look.labels import note
+from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
 from app.ui.settings.flow import SettingsFlow
@@ -52,7 +54,7 @@ _NUMBERS: Final = (
 _GROUPS: Final = {
     "Answers": ("verify", *_SAMPLING, "think", "max_tokens"),
     "Engine": ("draft_backend", "block", "n_ctx", "kv_type", "threads"),
-    "Window": ("theme", "text_size", "zoom", "send_with"),
+    "Window": ("theme", "text_size", "zoom", "send_with", "language"),
 }
 """What a group's reset puts back."""
 
@@ -67,13 +69,13 @@ class FolderRow(QWidget):
         self.place = Elided()
         self.place.setProperty("kind", "caption")
         self.note = note("")
-        button = QPushButton("Move …")
+        button = QPushButton(tr("Move …"))
         button.setProperty("kind", "outline")
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.setAccessibleName(f"Move the {label.lower()}")
+        button.setAccessibleName(tr("Move: {what}").format(what=tr(label)))
         button.clicked.connect(self.change_wanted)
         row = QHBoxLayout()
-        row.addWidget(QLabel(label))
+        row.addWidget(QLabel(tr(label)))
         row.addStretch(1)
         row.addWidget(button)
         column = QVBoxLayout(self)
@@ -86,7 +88,8 @@ class FolderRow(QWidget):
     def show_place(self, now: Path, wanted: str) -> None:
         self.place.set_text(str(now))
         moves = bool(wanted) and Path(wanted) != now
-        self.note.setText(f"Moves to {wanted} when Slipstream starts again." if moves else "")
+        moving = tr("Moves to {folder} when Slipstream starts again.").format(folder=wanted)
+        self.note.setText(moving if moves else "")
         self.note.setVisible(moves)
 
 
@@ -104,6 +107,9 @@ class SettingsSheet(Sheet):
         self.drafter = Segments("Drafter runs on", _DRAFTER)
         self.kv_type = Segments("Keys and values", _KV_TYPES)
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
+        self.language = Segments(
+            "Language", {"system": "System", "en": "English"} | language.available()
+        )
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
         self.numbers = {
@@ -134,11 +140,11 @@ class SettingsSheet(Sheet):
         form.addWidget(choice("Think first", self.think))
         form.addWidget(numbers["max_tokens"])
         form.addWidget(self.groups["Engine"])
-        form.addWidget(QLabel("Drafter runs on"))
+        form.addWidget(QLabel(tr("Drafter runs on")))
         form.addWidget(self.drafter, 0, left)
         for key in ("block", "n_ctx", "threads"):
             form.addWidget(numbers[key])
-        form.addWidget(QLabel("Keys and values"))
+        form.addWidget(QLabel(tr("Keys and values")))
         form.addWidget(self.kv_type, 0, left)
         form.addWidget(
             note("How a chat is kept in memory: Q8_0 takes half of F16; reloads the model.")
@@ -146,6 +152,10 @@ class SettingsSheet(Sheet):
         form.addWidget(self.groups["Window"])
         form.addWidget(choice("Theme", self.theme))
         form.addWidget(choice("Send with", self.send))
+        self._languages = choice("Language", self.language)
+        self._languages.setToolTip(tr("From the next start on."))
+        self._languages.setVisible(bool(language.available()))
+        form.addWidget(self._languages)
         form.addWidget(numbers["text_size"])
         form.addWidget(numbers["zoom"])
         form.addSpacing(Space.M)
@@ -159,6 +169,7 @@ class SettingsSheet(Sheet):
         self.drafter.chosen.connect(lambda key: flow.change(draft_backend=key))
         self.kv_type.chosen.connect(lambda key: flow.change(kv_type=key))
         self.theme.chosen.connect(lambda key: flow.change(theme=key))
+        self.language.chosen.connect(lambda key: flow.change(language=key))
         self.send.chosen.connect(lambda key: flow.change(send_with=key))
         self.think.chosen.connect(lambda key: flow.change(think=key == "on"))
         for key, row in self.numbers.items():
@@ -167,6 +178,7 @@ class SettingsSheet(Sheet):
         follow("kv_type", self.kv_type.choose)
         follow("theme", self.theme.choose)
         follow("send_with", self.send.choose)
+        follow("language", self.language.choose)
         follow("think", lambda think: self.think.choose("on" if think else "off"))
         follow("verify", self._show_verify)
         for key in ("block", "n_ctx", "temperature"):
@@ -213,7 +225,7 @@ class SettingsSheet(Sheet):
 
     def _show_verify(self, way: str) -> None:
         self.verify.choose(way)
-        self._about_verify.setText(_ABOUT_VERIFY[way])
+        self._about_verify.setText(tr(_ABOUT_VERIFY[way]))
         self._tell()
 
     def _show_folders(self) -> None:

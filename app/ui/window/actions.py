@@ -8,6 +8,7 @@ from typing import Final
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from app.ui.look.language import tr
 from app.ui.window.chat_list import EXPORTS
 from app.ui.window.help import Topic
 
@@ -22,10 +23,10 @@ class Actions:
     def __init__(self, window: QWidget) -> None:
         self._window = window
         self.menu = self._into = QMenu(window)
-        self.menu.setAccessibleName("Menu")
+        self.menu.setAccessibleName(tr("Menu"))
         self.new_chat = self._add("New chat", _STANDARD.New)
         self.attach = self._add("Attach files …", _STANDARD.Open)
-        self._into = self.menu.addMenu("Answer")  # a menu must fit a small screen
+        self._into = self.menu.addMenu(tr("Answer"))  # a menu must fit a small screen
         self.stop = self._add("Stop the answer", _STANDARD.Cancel)
         self.again = self._add("Answer again", "Ctrl+R")
         self.copy_answer = self._add("Copy the last answer", "Ctrl+Shift+C")
@@ -38,7 +39,7 @@ class Actions:
         self.rename = self._add("Rename this chat", "F2")
         self.pin = self._add("Pin this chat", "Ctrl+Shift+P")
         self.delete_chat = self._add("Delete this chat", "Ctrl+Shift+Backspace")
-        self._into = self.menu.addMenu("Export this chat")
+        self._into = self.menu.addMenu(tr("Export this chat"))
         self.exports = {kind: self._add(label) for kind, label in EXPORTS.items()}
         self._into = self.menu
         self.import_ = self._add("Import chats …")
@@ -47,7 +48,7 @@ class Actions:
         self.menu.addSeparator()
         self.sidebar = self._add("Show chats", "Ctrl+B", checkable=True)
         self.meters = self._add("Show meters", "Ctrl+M", checkable=True)
-        self._into = self.menu.addMenu("Text size")
+        self._into = self.menu.addMenu(tr("Text size"))
         self.larger = self._add("Larger text", _STANDARD.ZoomIn, "Ctrl+=")
         self.smaller = self._add("Smaller text", _STANDARD.ZoomOut)
         self.usual_size = self._add("Usual text size", "Ctrl+0")
@@ -59,7 +60,7 @@ class Actions:
         self.chat_options = self._add("This chat: system prompt, preset", "Ctrl+P")
         # StandardKey.Preferences is empty on Windows and on most Linux desktops.
         self.settings = self._add("Settings", "Ctrl+,")
-        self._into = self.menu.addMenu("Help")
+        self._into = self.menu.addMenu(tr("Help"))
         keys: dict[Topic, tuple[Keys, ...]] = {Topic.KEYS: (_STANDARD.HelpContents, "F1")}
         self.help = {topic: self._add(topic.value, *keys.get(topic, ())) for topic in Topic}
         self._into = self.menu
@@ -70,7 +71,7 @@ class Actions:
         action.triggered.connect(lambda _=False: operation())
 
     def _add(self, text: str, *keys: Keys, checkable: bool = False) -> QAction:
-        action = QAction(text, self._window)
+        action = QAction(tr(text), self._window)
         # Twice the same key would be ambiguous, and Qt would do nothing.
         listed = dict.fromkeys(QKeySequence(key) for key in keys)
         action.setShortcuts([key for key in listed if not key.isEmpty()])

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from app.history import Hit
 from app.ui.look import theme
 from app.ui.look.icons import pixmap
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 Index = QModelIndex | QPersistentModelIndex
@@ -84,7 +85,7 @@ def grouped(entries: Sequence[Entry], today: date) -> list[str | Entry]:
     last = ""
     ordered = sorted(entries, key=lambda e: not e.pinned)
     for entry in ordered:
-        heading = PINNED if entry.pinned else day(entry.used, today)
+        heading = tr(PINNED) if entry.pinned else day(entry.used, today)
         if heading != last:
             rows.append(heading)
             last = heading
@@ -97,16 +98,17 @@ def day(used: float, today: date) -> str:
     then = moment(used).date()
     ago = (today - then).days
     if ago <= 0:
-        return "Today"
+        return tr("Today")
     if ago == 1:
-        return "Yesterday"
+        return tr("Yesterday")
     if ago < 7:
-        return then.strftime("%A")
+        return tr(then.strftime("%A"))
     if ago < 31:
         monday = today - timedelta(days=today.weekday())
         weeks = -(-(monday - then).days // 7)
-        return "Last week" if weeks <= 1 else f"{weeks} weeks ago"
-    return then.strftime("%B" if then.year == today.year else "%B %Y")
+        return tr("Last week") if weeks <= 1 else tr("{n} weeks ago").format(n=weeks)
+    month = tr(then.strftime("%B"))
+    return month if then.year == today.year else f"{month} {then.year}"
 
 
 def told_apart(entries: Sequence[Entry], today: date) -> list[Entry]:

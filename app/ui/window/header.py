@@ -13,6 +13,7 @@ from app.engine import DeviceInfo, LoadedModel, preferred_gpu
 from app.ui.look import theme
 from app.ui.look.controls import Segments
 from app.ui.look.icons import IconButton, pixmap
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.models.picker import ModelPicker
 from app.ui.window.state import Level, State
@@ -39,7 +40,7 @@ class StateChip(QAbstractButton):
         if state == self.state:
             return
         self.state = state
-        self.setAccessibleName(f"State: {state.text}")
+        self.setAccessibleName(tr("State: {state}").format(state=state.text))
         self.setAccessibleDescription(state.about)
         self.setToolTip(state.about)
         self.updateGeometry()

@@ -16,6 +16,7 @@ from app import paths
 from app.engine import DeviceInfo
 from app.ui.look import theme, words
 from app.ui.look.labels import note, section
+from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import MONO, Size, Space
 
@@ -172,7 +173,7 @@ def _open(folder: Path) -> None:
 
 
 def _text(text: str) -> QLabel:
-    result = QLabel(text)
+    result = QLabel(tr(text))
     result.setTextFormat(Qt.TextFormat.PlainText)
     result.setWordWrap(True)
     result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -183,7 +184,7 @@ def _buttons(*buttons: tuple[str, object]) -> QHBoxLayout:
     row = QHBoxLayout()
     row.setSpacing(Space.S)
     for text, operation in buttons:
-        button = QPushButton(text)
+        button = QPushButton(tr(text))
         button.setProperty("kind", "outline")
         button.clicked.connect(operation)
         row.addWidget(button)

@@ -48,6 +48,7 @@ from app.ui.chat.find import FindBar
 from app.ui.look import theme, words
 from app.ui.look.controls import is_text, press_focused
 from app.ui.look.icons import IconButton
+from app.ui.look.language import tr
 from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import Size, Space, Theme
 from app.ui.meters.model import Meters
@@ -530,7 +531,7 @@ class MainWindow(QMainWindow):
         of_chat = (actions.rename, actions.pin, actions.delete_chat, actions.find)
         for action in (*of_chat, *actions.exports.values()):
             action.setEnabled(bool(chat.turns))
-        actions.pin.setText("Unpin this chat" if chat.pinned else "Pin this chat")
+        actions.pin.setText(tr("Unpin this chat" if chat.pinned else "Pin this chat"))
 
     # --- model and figures --------------------------------------------------------
 
@@ -804,7 +805,7 @@ class MainWindow(QMainWindow):
 
 
 def _caption(text: str) -> QLabel:
-    result = QLabel(text)
+    result = QLabel(tr(text))
     result.setProperty("kind", "caption")
     result.setFont(theme.font(Size.SMALL))
     result.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app.history import Hit, Summary
 from app.ui.look import theme
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.window.chat_list import (
     EXPORTS,
@@ -53,7 +54,7 @@ class ChatList(QListView):
         self.setModel(self.rows)
         self._painter = RowPainter(self)
         self.setItemDelegate(self._painter)
-        self.setAccessibleName("Chats")
+        self.setAccessibleName(tr("Chats"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -83,7 +84,7 @@ class ChatList(QListView):
         self.setCurrentIndex(index)
         self.scrollTo(index)
         field = self._field = QLineEdit(str(index.data()), self.viewport())
-        field.setAccessibleName("Name of the chat")
+        field.setAccessibleName(tr("Name of the chat"))
         field.setMaxLength(200)
         field.setFont(theme.font(Size.CONTROL))
         field.setGeometry(self.visualRect(index).adjusted(Space.S, 1, -Space.S, -1))
@@ -188,14 +189,14 @@ class Sidebar(QFrame):
         self.setProperty("kind", "panel")
         self.setFixedWidth(WIDTH)
         self.search = QLineEdit()
-        self.search.setPlaceholderText("Search chats")
-        self.search.setAccessibleName("Search chats")
+        self.search.setPlaceholderText(tr("Search chats"))
+        self.search.setAccessibleName(tr("Search chats"))
         self.search.setProperty("kind", "search")
         self.search.setClearButtonEnabled(True)
         self.search.setFont(theme.font(Size.CONTROL))
         for button in self.search.findChildren(QToolButton):
-            button.setAccessibleName("Clear the search")
-            button.setToolTip("Clear the search (Esc)")
+            button.setAccessibleName(tr("Clear the search"))
+            button.setToolTip(tr("Clear the search (Esc)"))
         self.search.textChanged.connect(self._query_changed)
         self.search.installEventFilter(self)
         self._pause = QTimer(self, interval=_PAUSE_MS, singleShot=True)
@@ -319,7 +320,7 @@ class Sidebar(QFrame):
     def _show_note(self) -> None:
         empty = not self._summaries and self._hits is None
         text = self._about or ("Your chats will be listed here." if empty else "")
-        self.note.setText(text)
+        self.note.setText(tr(text))
         self.note.setVisible(bool(text))
 
     def _state(self, chat: str) -> State:
@@ -342,15 +343,15 @@ class Sidebar(QFrame):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         summary = next((s for s in self._summaries if s.id == entry.id), None)
         pinned = bool(summary and summary.pinned)
-        menu.addAction("Rename", lambda: self.list.rename(entry.id))
+        menu.addAction(tr("Rename"), lambda: self.list.rename(entry.id))
         pin = "Unpin" if pinned else "Pin to the top"
         menu.addAction(pin, lambda: self.pinned.emit(entry.id, not pinned))
-        export = menu.addMenu("Export")
+        export = menu.addMenu(tr("Export"))
         for kind, label in EXPORTS.items():
             export.addAction(label, partial(self.export_wanted.emit, entry.id, kind))
-        menu.addAction("Import a chat …", self.import_wanted.emit)
+        menu.addAction(tr("Import a chat …"), self.import_wanted.emit)
         menu.addSeparator()
-        menu.addAction("Delete", lambda: self.deleted.emit(entry.id))
+        menu.addAction(tr("Delete"), lambda: self.deleted.emit(entry.id))
         return menu
 
 

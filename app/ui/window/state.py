@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from app.engine import LoadedModel
 from app.ui.look import words
+from app.ui.look.language import tr
 from app.ui.meters.model import Meters
 
 
@@ -27,34 +28,39 @@ class State:
 def state_of(meters: Meters, activity: str = "", asked: str = "auto") -> State:
     """`activity` is what is being prepared or loaded, `asked` the backend asked for."""
     if activity:
-        return State(Level.BUSY, activity, "The model is on its way.")
+        return State(Level.BUSY, tr(activity), tr("The model is on its way."))
     model = meters.model
     if model is None:
-        return State(Level.OFF, "No model", "Choose a model to begin.")
+        return State(Level.OFF, tr("No model"), tr("Choose a model to begin."))
     dflash = _dflash(model, meters)
     if not model.fallback:
         return dflash
     # Not a GPU where one was wanted: a warning only if the user asked for it by name.
     where, about = model.backend.upper(), f"{model.fallback} {dflash.about}"
     if asked == "gpu":
-        return State(Level.WARN, f"{dflash.text} · fell back to {where}", about)
+        fell = tr("fell back to {where}").format(where=where)
+        return State(Level.WARN, f"{dflash.text} · {fell}", about)
     return State(dflash.level, f"{dflash.text} · {where}", about)
 
 
 def _dflash(model: LoadedModel, meters: Meters) -> State:
     totals = meters.counters.totals
     if not model.has_draft:
-        return State(Level.OFF, "DFlash off", "The model was loaded without a drafter.")
+        return State(Level.OFF, tr("DFlash off"), tr("The model was loaded without a drafter."))
     if not totals.rounds:
-        return State(Level.OFF, "DFlash ready", "The drafter is loaded; no round has run yet.")
+        return State(
+            Level.OFF, tr("DFlash ready"), tr("The drafter is loaded; no round has run yet.")
+        )
     if not totals.drafted:
-        return State(Level.OFF, "DFlash off", "Nothing was drafted in the last answer.")
-    kept = f"{totals.accepted} of {totals.drafted} drafted tokens were accepted."
+        return State(Level.OFF, tr("DFlash off"), tr("Nothing was drafted in the last answer."))
+    kept = tr("{accepted} of {drafted} drafted tokens were accepted.").format(
+        accepted=totals.accepted, drafted=totals.drafted
+    )
     gain = meters.speedup
     if gain is None:
-        about = f"{kept} The speed-up is not measured yet."
-        return State(Level.ON, "DFlash on", about)
-    about = f"{kept} Measured against plain decoding on this machine."
+        about = f"{kept} {tr('The speed-up is not measured yet.')}"
+        return State(Level.ON, tr("DFlash on"), about)
+    about = f"{kept} {tr('Measured against plain decoding on this machine.')}"
     if gain < 1:  # no warning: nobody can act on it, and the governor does
-        about = f"{about} Drafting costs more here than it saves."
-    return State(Level.ON, f"DFlash on {words.times(gain)}", about)
+        about = f"{about} {tr('Drafting costs more here than it saves.')}"
+    return State(Level.ON, f"{tr('DFlash on')} {words.times(gain)}", about)
