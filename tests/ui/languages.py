@@ -32,11 +32,11 @@ class Pseudo(QTranslator):
         super().__init__()
         self.asked: dict[str, None] = {}  # in their order
 
-    def translate(
+    def translate(  # type: ignore[override]
         self, context: str, text: str, disambiguation: str | None = None, n: int = -1
-    ) -> str:
+    ) -> str | None:
         if context != language.CONTEXT:
-            return ""
+            return None  # Qt's own: "" would be a translation
         if OPEN in text:
             return text
         self.asked[text] = None
