@@ -35,14 +35,18 @@ def install(language: str, app: QObject) -> None:
     """Use a language from now on: its code, "en" for none, or "system" for what the desktop
     speaks. Texts that are on view already stay as they are."""
     locale = QLocale.system() if language == "system" else QLocale(language)
-    qt = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
-    # The last one installed is asked first.
-    for name, folder in [("qtbase", qt), *(("slipstream", f) for f in reversed(_folders()))]:
+    if locale.language() is QLocale.Language.English:
+        return
+
+    def loaded(name: str, folder: Path) -> list[QTranslator]:
         translator = QTranslator(app)
-        if locale.language() is not QLocale.Language.English and translator.load(
-            locale, name, "_", str(folder)
-        ):
-            QCoreApplication.installTranslator(translator)
+        return [translator] if translator.load(locale, name, "_", str(folder)) else []
+
+    own = [found for folder in reversed(_folders()) for found in loaded("slipstream", folder)]
+    # Without ours, Qt's would be two languages in one window. The last one is asked first.
+    qt = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
+    for translator in (*loaded("qtbase", qt), *own) if own else ():
+        QCoreApplication.installTranslator(translator)
 
 
 def _folders() -> list[Path]:

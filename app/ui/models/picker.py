@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtGui import QCursor, QFont, QHideEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import catalog
@@ -38,6 +38,7 @@ class ModelPicker(IconButton):
         self.popup.chosen.connect(self.chosen)
         self.popup.wanted.connect(self.wanted)
         self.popup.managed.connect(self.managed)
+        self.popup.closed.connect(self._closed)
         self.clicked.connect(self._open)
 
     def set_models(self, models: Sequence[ModelStatus]) -> None:
@@ -75,11 +76,18 @@ class ModelPicker(IconButton):
         self.popup.move(self.mapToGlobal(QPoint(0, self.height() + Space.XS)))
         self.popup.show()
 
+    def _closed(self) -> None:
+        """The popup took the mouse, so that nobody told that it has left."""
+        under = self.rect().contains(self.mapFromGlobal(QCursor.pos()))
+        self.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, under)
+        self.update()
+
 
 class _Popup(QFrame):
     chosen = Signal(str)
     wanted = Signal(str)
     managed = Signal()
+    closed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
@@ -97,6 +105,10 @@ class _Popup(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         corners.cut(self, RADIUS)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.closed.emit()
 
     def fill(self, models: Sequence[ModelStatus], chosen: str) -> None:
         while item := self._column.takeAt(0):

@@ -86,6 +86,8 @@ def test_a_file_of_the_users_own_is_used(languages: Path, qapp: QApplication) ->
 
 
 def test_a_language_that_is_not_there_changes_nothing(languages: Path, qapp: QApplication) -> None:
-    language.install("tlh", qapp)
+    for code in ("tlh", "de"):
+        language.install(code, qapp)
     assert tr("New chat") == "New chat"
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") != "Abbrechen"
     assert tr("") == ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QCursor, QHideEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel
 from pytestqt.qtbot import QtBot
 
@@ -64,3 +65,11 @@ def test_one_that_is_not_here_is_wanted_and_not_chosen(picker: ModelPicker, qtbo
     assert wanted.args == ["qwen3.5-4b"]
     with qtbot.waitSignal(picker.managed):
         rows["All models, or open one from this machine"].click()
+
+
+def test_its_button_is_no_longer_lit_when_it_has_closed(picker: ModelPicker) -> None:
+    picker.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+    picker.move(QCursor.pos() + QPoint(500, 500))
+    picker.popup.hideEvent(QHideEvent())  # shown, it would want what offscreen has not
+    assert not picker.underMouse()
+    assert not picker.isDown()
