@@ -7,14 +7,27 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import shiboken6
 from PySide6.QtWidgets import QApplication
 
-from app.engine import Control, Script
+from app.engine import (
+    Ask,
+    Command,
+    Control,
+    Decoded,
+    Event,
+    Finished,
+    LoadedModel,
+    Reading,
+    RoundRecord,
+    Script,
+    WidthReason,
+)
+from app.engine.fake import FAKE_CPU
 from app.settings import Settings
 from app.ui.look.theme import Theme
 from app.ui.markdown.formula import typesetter
@@ -125,12 +138,153 @@ def take(out: Path, app: QApplication, look: Theme, name: str) -> list[Path]:
     return files
 
 
+DIFFERS = 44
+"""The token of the drafted answer that is another one than without drafting."""
+
+FALLBACK = "The GPU has 2.1 GB free and the model needs 3.4 GB."
+
+
+class Staged(BatchEngine):
+    """An engine whose answers stop where a picture is to be taken."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script, batch=1)
+        self.reason = WidthReason.PAYS
+        self.reads = self.differs = False  # whether it stops while it reads, and ends otherwise
+        self.stops_at = 0  # characters of the answer
+        self.fallback = ""
+        self._said = 0
+
+    def step(self) -> bool:
+        return not (self.stops_at and self._said >= self.stops_at) and super().step()
+
+    def go_on(self) -> None:
+        self.stops_at, self.reads, self.batch = 0, False, 1_000
+
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        self._said = 0
+        if isinstance(command, Ask) and self.reads:
+            self._said = self.stops_at
+            yield Reading(request, 6_144, 21_300)
+        for event in super().events(request, command):
+            if isinstance(event, Decoded):
+                self._said += len(event.text)
+            elif isinstance(event, Finished) and self._differs(command):
+                ids = event.answer.token_ids
+                ids = (*ids[:DIFFERS], 0, *ids[DIFFERS + 1 :])
+                event = replace(event, answer=replace(event.answer, token_ids=ids))
+            yield event
+
+    def _set_model(self, model: LoadedModel | None) -> None:
+        super()._set_model(model and replace(model, fallback=self.fallback))
+
+    def _differs(self, command: Command) -> bool:
+        return self.differs and isinstance(command, Ask) and command.params.draft
+
+    def _round(self, pieces: list[str], at: int, index: int, draft: bool) -> RoundRecord:
+        if self.differs and draft:
+            pieces[DIFFERS] = " whole"
+        draft = draft and self.reason is not WidthReason.PLAIN
+        record = replace(super()._round(pieces, at, index, draft), reason=self.reason)
+        return record if draft else replace(record, draft_ms=None)
+
+
+def take_meters(out: Path, app: QApplication, look: Theme, name: str) -> list[Path]:
+    """The meters in each of their states, and a proof that found a difference."""
+    look.choose(name)
+    files: list[Path] = []
+
+    def opened(**changes: str) -> tuple[MainWindow, Staged]:
+        engine = Staged(Script(text=ANSWER, accepted=PATTERN, block=16))
+        engine.fallback = changes.pop("fallback", "")
+        if engine.fallback:
+            engine.device_list = (FAKE_CPU,)
+        engine.script.exact = not engine.fallback
+        settings = Settings(theme=name, n_ctx=32_768, **changes)  # type: ignore[arg-type]
+        window = MainWindow(engine, FakeModels(), settings, lambda _: None, look)
+        window.resize(1280, 800)
+        window.show()
+        wait(lambda: window.meters.plain_tokens_per_s is not None)
+        wait(lambda: window.meters.model is not None and window.meters.model.exact is not None)
+        return window, engine
+
+    def shoot(window: MainWindow, what: str) -> None:
+        wait(lambda: True)
+        files.append(out / f"meters-{what}-{name}.png")
+        window.grab().save(str(files[-1]))
+
+    def ended(window: MainWindow) -> None:
+        window.close()
+        shiboken6.delete(window)
+
+    window, engine = opened()
+    shoot(window, "nothing")
+
+    def state(what: str, chars: int, then: Callable[[], None] = lambda: None) -> None:
+        """A picture after so many characters of an answer, which ends then."""
+        window.controller.new_chat()
+        engine.stops_at, engine.batch, engine._said = chars, 1, 0
+        window.controller.ask(QUESTION)
+        wait(lambda: engine._said >= chars)
+        then()
+        shoot(window, what)
+        engine.go_on()
+        wait(lambda: answered(window))
+
+    engine.reads = True
+    state("reading", 1)
+    state("drafting", 500)
+    engine.reason = WidthReason.PLAIN
+    state("paused", 300)
+    engine.reason = WidthReason.PAYS
+    engine.script.text = ANSWER + "\n\n" + ANSWER
+
+    def slow_down() -> None:
+        engine.script.round_ms, engine.stops_at = 35.0, 1_900
+        wait(lambda: engine._said >= 1_900)
+
+    state("busy", 900, slow_down)
+    engine.script.text, engine.script.round_ms = ANSWER, 10.0
+    window.meters.plain_tokens_per_s = None
+    engine.script.plain_tokens_per_s = 0.0
+    state("not-measured", 500)
+    engine.script.plain_tokens_per_s = 60.0
+    state("ended", 500)
+    shoot(window, "finished")
+    first = window.controller.book.summaries[0].id
+    window.controller.new_chat()
+    window.controller.show_chat(first)
+    shoot(window, "another-chat")
+    engine.differs = True
+    engine.script.control = Control(0.5, 0.02, False)
+    window.actions_.prove.trigger()
+    wait(lambda: not window.proof_page.busy)
+    shoot(window, "difference")
+    ended(window)
+    window, engine = opened(fallback=FALLBACK, backend="gpu")
+    engine.go_on()
+    window.controller.ask(QUESTION)
+    wait(lambda: answered(window))
+    window.chats.view.answers[-1]._why.click()
+    window.chats.view.go_down()
+    shoot(window, "fallback")
+    ended(window)
+    return files
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--scale", default="1", help="device pixels a pixel")
     args = parser.parse_args()
-    in_both_palettes(partial(take, args.out), args.out, args.scale)
+
+    def taken(app: QApplication, look: Theme, name: str) -> list[Path]:
+        return [
+            *take(args.out, app, look, name),
+            *take_meters(args.out, app, look, name),
+        ]
+
+    in_both_palettes(taken, args.out, args.scale)
     return 0
 
 

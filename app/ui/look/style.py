@@ -58,6 +58,7 @@ QToolButton, QPushButton {
 }
 QToolButton[kind="icon"] { padding: 5px; }
 QToolButton[kind="quiet"], QPushButton[kind="quiet"] { color: $muted; padding: 3px 6px; }
+QToolButton[kind="fold"] { color: $muted; padding: 3px 6px 3px 0; border-left-width: 0; }
 QToolButton:hover, QPushButton:hover { background: $hover; }
 QToolButton[kind="quiet"]:hover, QPushButton[kind="quiet"]:hover { color: $text; }
 QToolButton:focus, QPushButton:focus, QAbstractButton:focus { border-color: $muted; }

@@ -69,9 +69,9 @@ def phases(
 def block(width: int, of: int, reason: WidthReason) -> str:
     """How much of the block was verified, and why not all of it."""
     why = {
-        WidthReason.PAYS: " pays most",
-        WidthReason.PLAIN: ": nothing pays",
-        WidthReason.PROBE: ": a try",
+        WidthReason.PAYS: ", pays most",
+        WidthReason.PLAIN: ", paused",
+        WidthReason.PROBE: ", a try",
     }.get(reason, "")
     return f"{width} of {of}{why}"
 

@@ -55,6 +55,7 @@ class Counters:
     """What was counted of one answer; or what is `kept` of one that was not followed."""
 
     kept: Figures | None = None
+    reading: bool = False  # the prompt is read, no round has come yet
     ended: bool = False
     plain_at_end: float | None = None  # the plain rate that the engine stands by
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
@@ -66,6 +67,7 @@ class Counters:
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
 
     def add(self, records: list[RoundRecord]) -> None:
+        self.reading = self.reading and not records
         for record in records:
             self._tally.add(record)
             self._pace.add(record)
@@ -210,13 +212,13 @@ class Meters(QObject):
 
     def follow(self, reply: Reply, turn: str = "") -> None:
         """Count a new answer. What still comes of the one before counts for that one."""
-        counters = self._live = Counters()
+        counters = self._live = Counters(reading=True)
         self._followed = turn
         if turn == self._on_view:
             self.counters = counters
         reply.decoded.connect(lambda text, reasoning, rounds: self._add(counters, rounds))
         reply.finished.connect(lambda answer: self._end(counters, answer))
-        reply.failed.connect(self._tell)
+        reply.failed.connect(lambda _: self._stop(counters))
         self._later()
 
     def _add(self, counters: Counters, records: list[RoundRecord]) -> None:
@@ -227,6 +229,10 @@ class Meters(QObject):
         """What the engine knows of plain decoding now; a rate it no longer stands by goes."""
         self.plain_tokens_per_s = answer.plain_tokens_per_s
         counters.ended, counters.plain_at_end = True, answer.plain_tokens_per_s
+        self._stop(counters)
+
+    def _stop(self, counters: Counters) -> None:
+        counters.reading = False
         self._tell()
 
     def _later(self) -> None:

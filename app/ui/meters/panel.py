@@ -101,7 +101,7 @@ class MeterPanel(QScrollArea):
             self.memory,
         )
         self.details = IconButton(
-            "chevron-down", "Hide what the speed is made of", kind="quiet", text="Details", size=14
+            "chevron-down", "Hide what the speed is made of", kind="fold", text="Details", size=14
         )
         self.details.setCheckable(True)
         self.details.setChecked(True)
@@ -161,7 +161,9 @@ class MeterPanel(QScrollArea):
         begun = bool(totals.rounds)  # before that, nothing but dashes could be shown
         for part in (self._figures, self.details):
             part.setVisible(begun)
-        self._blocks.setVisible(bool(counters.last))  # of an answer as it was, none are kept
+        # Of an answer as it was, none are kept; while nothing is drafted there are none.
+        self._blocks.setVisible(any(record.drafted for record in counters.last))
+        self.bars.setVisible(bool(totals.drafted))
         self.spark.setVisible(bool(counters.rates))
         self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s
@@ -174,7 +176,7 @@ class MeterPanel(QScrollArea):
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
         self.bars.show_shares(counters.shares, meters.block - 1)
         self.strip.show_records(counters.last)
-        parts = words.phases(counters.round_ms)
+        parts = words.phases(counters.round_ms, bool(totals.drafted))
         mean_ms = words.milliseconds(sum(part for _, part in parts)) if begun else "—"
         _tell(self.round, mean_ms, "Time of a round")
         self.parts.show_parts(parts)

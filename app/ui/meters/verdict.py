@@ -47,7 +47,9 @@ def _why_not(meters: Meters) -> str:
         if not model.has_draft:
             return "No drafter is loaded: one token at a time."
     if not counters.totals.rounds:
-        return "Ask something: what drafting does for the answer shows here."
+        if counters.reading:
+            return "Reading the prompt. Drafting begins with the answer."
+        return "What drafting does for an answer shows here, once one comes."
     if counters.paused:
         return "Drafting paused: not worth it for this text."
     return "" if counters.totals.drafted else "Nothing was drafted for this answer."

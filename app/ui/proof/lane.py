@@ -103,10 +103,14 @@ class Lane(QFrame):
         look.setFontUnderline(True)
         marked.format = look
         self._view.setExtraSelections([marked])
+        cursor.setPosition(cursor.selectionStart())
+        y = self._view.cursorRect(cursor).center().y()
+        self._area.ensureVisible(0, y, 0, self._area.viewport().height() // 3)
 
     def _write(self, piece: str) -> None:
         self._writer.more(piece)
         self._mark()
 
     def _follow(self, _: int, most: int) -> None:
-        self._area.verticalScrollBar().setValue(most)
+        if self._other is None:  # else that is what is to be seen
+            self._area.verticalScrollBar().setValue(most)

@@ -84,7 +84,7 @@ class ProofPage(QWidget):
         self.about = note("")
         self.stop_button = self._button("stop", "Stop")
         self.again_button = self._button("again", "Once more")
-        self.save_button = self._button("forward", "Save the record …")
+        self.save_button = self._button("arrow-down", "Save the record …")
         self.stop_button.clicked.connect(self.stop)
         self.again_button.clicked.connect(self._again)
         self.save_button.clicked.connect(self._choose_file)

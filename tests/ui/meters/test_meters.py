@@ -24,6 +24,7 @@ from app.engine import (
     WidthReason,
 )
 from app.engine.fake import FAKE_CPU
+from app.errors import EngineError
 from app.ui.bridge import EngineBridge
 from app.ui.chat.message import AnswerView
 from app.ui.look import words
@@ -253,7 +254,7 @@ def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundReco
 @pytest.mark.parametrize(
     ("records", "plain", "says"),
     [
-        ([], 100.0, "Ask something: what drafting does for the answer shows here."),
+        ([], 100.0, "What drafting does for an answer shows here, once one comes."),
         ([record(3)], None, "Drafting. How much faster was not measured yet."),
         ([record(3)] * 3, 160.0, "2.5 × faster than without drafting."),
         ([record(1)] * 3, 196.0, "As fast as without drafting."),
@@ -269,6 +270,37 @@ def test_one_sentence_first(
     shown.plain_tokens_per_s = plain
     shown.counters.add(records)
     assert str(verdict(shown)) == says
+
+
+def test_while_the_prompt_is_read_it_says_so(shown: Meters, bridge: EngineBridge) -> None:
+    shown.show("t1", None)
+    reply = bridge.ask(HELLO, AskParams())
+    shown.follow(reply, "t1")
+    assert str(verdict(shown)) == "Reading the prompt. Drafting begins with the answer."
+    reply.decoded.emit("It", "", [])  # the token of prefill belongs to no round
+    assert "Reading" in str(verdict(shown))
+    reply.decoded.emit(" is", "", [record(3)])
+    assert "Drafting." in str(verdict(shown))
+    shown.follow(reply, "t1")
+    reply.failed.emit(EngineError("No.", remedy="None."))
+    assert str(verdict(shown)).startswith("What drafting does")
+
+
+def test_no_row_of_guesses_where_nothing_is_drafted(qtbot: QtBot, shown: Meters) -> None:
+    panel = MeterPanel(shown)
+    qtbot.addWidget(panel)
+    panel.show()
+    shown.counters.add([replace(step(), draft_ms=None)] * STRIP)
+    panel.refresh()
+    assert panel.parts.accessibleDescription().startswith("verify 5.0 ms")
+    assert not panel.strip.isVisible()
+    assert not panel.bars.isVisible()
+    assert panel.rate.isVisible()
+    assert panel.block.text() == "1 of 8, paused"
+    shown.counters.add([record(3)])
+    panel.refresh()
+    assert panel.strip.isVisible()
+    assert panel.bars.isVisible()
 
 
 def test_no_sentence_promises_a_drafter_that_is_not_there(shown: Meters) -> None:

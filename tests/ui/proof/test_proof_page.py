@@ -283,3 +283,19 @@ def test_it_fits_a_narrow_window(
         assert window.demo_note.minimumSizeHint().width() <= 328
     finally:
         look.set_text_size(15)
+
+
+def test_the_first_difference_is_scrolled_to(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = Faulty(Script(text=f"{TEXT}\n\n" + "more and more\n" * 300))
+    window = open_window(engine)
+    ask(window, "Count")
+    proved(window, wait_until)
+    for lane in window.proof_page.lanes:
+        (marked,) = lane._view.extraSelections()
+        begin = lane._view.textCursor()
+        begin.setPosition(marked.cursor.selectionStart())
+        y = lane._view.cursorRect(begin).top() - lane._area.verticalScrollBar().value()
+        assert 0 <= y < lane._area.viewport().height()
+        assert lane._area.verticalScrollBar().maximum() > 1_000
