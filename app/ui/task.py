@@ -7,6 +7,7 @@ does not read its cancel token cannot keep the process alive.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -61,7 +62,7 @@ class Task(QObject, Generic[T]):
     def _work(self) -> None:
         callback: Callable[[], None] | None = None
         try:
-            result = self._operation(self._progressed.emit, self._token)
+            result = self._operation(self._tell, self._token)
             callback = partial(self._success, result)
         except JobCancelled:
             pass
@@ -75,7 +76,13 @@ class Task(QObject, Generic[T]):
             )
             failure.__cause__ = error
             callback = partial(self._failure, failure)
-        self._ended.emit(callback)
+        with contextlib.suppress(RuntimeError):  # as in `_tell`
+            self._ended.emit(callback)
+
+    def _tell(self, fraction: float) -> None:
+        """On the thread of the work, which may outlive the application: Qt is gone then."""
+        with contextlib.suppress(RuntimeError):
+            self._progressed.emit(fraction)
 
     def _go_on(self, fraction: float) -> None:
         if self._progress is not None and not self._token.cancelled:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QObject
 
 from app.errors import EngineError, OptionError, SlipstreamError
@@ -98,3 +99,20 @@ def test_a_parent_that_is_gone_is_not_told(wait_until: WaitUntil) -> None:
         del parent
     wait_until(lambda: not task._running)
     assert not told
+
+
+def test_work_that_outlives_the_application_is_no_fault() -> None:
+    """At the end Qt takes all of its own along; a thread finds out when it wants to tell."""
+    gone = threading.Event()
+
+    def work(report: Callable[[float], None], cancel: CancelToken) -> None:
+        assert gone.wait(LONGEST_WAIT_S)
+        report(0.5)
+
+    running = task.run(QObject(), work, print, print, print)
+    thread = running._thread
+    shiboken6.delete(running)
+    gone.set()
+    thread.join(LONGEST_WAIT_S)  # what it raises fails a test
+    assert not thread.is_alive()
+    task._running.discard(running)
