@@ -68,15 +68,13 @@ def views(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     yield "menu", actions.menu
 
 
-def texts(view: QWidget, but: tuple[QWidget, ...] = ()) -> Iterator[str]:
-    """All that it shows, tells in a tooltip, or is called; not what is within `but`."""
+def texts(view: QWidget) -> Iterator[str]:
+    """All that it shows, tells in a tooltip, or is called."""
     actions: list[QAction] = [a for menu in view.findChildren(QMenu) for a in menu.actions()]
     if isinstance(view, QMenu):
         actions += view.actions()
     yield from (action.text() for action in actions)
     for part in (view, *view.findChildren(QWidget)):
-        if any(part is one or one.isAncestorOf(part) for one in but):
-            continue
         if isinstance(part, QLabel | QAbstractButton):
             yield part.text()
         if isinstance(part, QLineEdit):

@@ -14,19 +14,19 @@ UNKNOWN = "not measured yet"
 def rate(value: float | None) -> str:
     """Tokens per second; nothing but a finite, positive number is shown."""
     if value is None or not math.isfinite(value) or value <= 0:
-        return UNKNOWN
+        return tr(UNKNOWN)
     return f"{value:.0f} tok/s" if value >= 10 else f"{value:.1f} tok/s"
 
 
 def times(value: float | None) -> str:
     """A speed-up; below 1 it is said as it is."""
     if value is None or not math.isfinite(value) or value <= 0:
-        return UNKNOWN
+        return tr(UNKNOWN)
     return f"×{value:.1f}" if value >= 0.95 else f"×{value:.2f}"
 
 
 def length(value: float | None) -> str:
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.1f}"
+    return tr(UNKNOWN) if value is None or not math.isfinite(value) else f"{value:.1f}"
 
 
 def count(tokens: int) -> str:

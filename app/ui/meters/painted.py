@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.engine import RoundRecord
 from app.ui.look import theme
+from app.ui.look.language import tr
 from app.ui.look.palette import Palette
 from app.ui.look.theme import Space
 
@@ -27,7 +28,7 @@ GAP: Final = 3
 class Painted(QWidget):
     def __init__(self, name: str, height: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName(name)
+        self.setAccessibleName(tr(name))
         self.setFixedHeight(height)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.painted = 0
@@ -249,8 +250,9 @@ class Legend(Painted):
         for sign in self._SIGNS:
             draw_cells(painter, sign, [QRectF(x, 3, CELL, CELL)])
             painter.setPen(QColor(theme.current().muted))
-            width = painter.fontMetrics().horizontalAdvance(sign)
-            painter.drawText(QPointF(x + CELL + 5, 12.5), sign)
+            name = tr(sign)
+            width = painter.fontMetrics().horizontalAdvance(name)
+            painter.drawText(QPointF(x + CELL + 5, 12.5), name)
             x += CELL + 5 + width + Space.M
 
 

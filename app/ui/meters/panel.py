@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from app.ui.look import theme, words
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.meters.model import Meters
 from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sparkline
@@ -30,7 +31,7 @@ _ROWS: Final = 6
 class MeterPanel(QScrollArea):
     def __init__(self, meters: Meters, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Meters")
+        self.setAccessibleName(tr("Meters"))
         self.setFixedWidth(WIDTH)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -225,8 +226,8 @@ class MeterPanel(QScrollArea):
     def _fold(self, shown: bool) -> None:
         self._more.setVisible(shown)
         self.details.set_icon("chevron-down" if shown else "chevron-right")
-        verb = "Hide" if shown else "Show"
-        self.details.set_label(f"{verb} what the speed is made of")
+        label = "Hide what the speed is made of" if shown else "Show what the speed is made of"
+        self.details.set_label(label)
 
     def _refresh_if_seen(self) -> None:
         if self.isVisible():
@@ -234,17 +235,17 @@ class MeterPanel(QScrollArea):
 
 
 def _tell(label: QLabel, text: str, name: str, spoken: str | None = None) -> None:
-    label.setText(text)
-    label.setAccessibleName(f"{name}: {text if spoken is None else spoken}")
+    label.setText(tr(text))
+    label.setAccessibleName(f"{tr(name)}: {tr(text if spoken is None else spoken)}")
 
 
 def _heading(text: str, help_: str) -> QLabel:
     """With its word of help under the pointer, and for a screen reader."""
-    result = QLabel(text)
+    result = QLabel(tr(text))
     result.setProperty("kind", "muted")
     result.setFont(theme.font(Size.SMALL, QFont.Weight.Medium))
-    result.setToolTip(help_)
-    result.setAccessibleDescription(help_)
+    result.setToolTip(tr(help_))
+    result.setAccessibleDescription(tr(help_))
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from app.ui.look import words
+from app.ui.look.language import tr
 from app.ui.meters.model import Meters
 
 
@@ -28,14 +29,14 @@ def verdict(meters: Meters) -> Verdict:
         return Verdict("", why)
     gain = meters.speedup
     if not meters.counters.steady:
-        return Verdict("", "Drafting. The machine's pace changed meanwhile: no ratio is told.")
+        return Verdict("", tr("Drafting. The machine's pace changed meanwhile: no ratio is told."))
     if gain is None:
-        return Verdict("", "Drafting. How much faster was not measured yet.")
+        return Verdict("", tr("Drafting. How much faster was not measured yet."))
     if gain > 1 + EVEN:
-        return Verdict(f"{gain:.1f} ×", "faster than without drafting.")
+        return Verdict(f"{gain:.1f} ×", tr("faster than without drafting."))
     if gain >= 1 - EVEN:
-        return Verdict("", "As fast as without drafting.")
-    return Verdict("", "Drafting costs more here than it saves, for now.")
+        return Verdict("", tr("As fast as without drafting."))
+    return Verdict("", tr("Drafting costs more here than it saves, for now."))
 
 
 def _why_not(meters: Meters) -> str:
@@ -43,16 +44,16 @@ def _why_not(meters: Meters) -> str:
     model, counters = meters.model, meters.counters
     if counters.kept is None:
         if model is None:
-            return "No model is loaded."
+            return tr("No model is loaded.")
         if not model.has_draft:
-            return "No drafter is loaded: one token at a time."
+            return tr("No drafter is loaded: one token at a time.")
     if not counters.totals.rounds:
         if counters.reading:
-            return "Reading the prompt. Drafting begins with the answer."
-        return "What drafting does for an answer shows here, once one comes."
+            return tr("Reading the prompt. Drafting begins with the answer.")
+        return tr("What drafting does for an answer shows here, once one comes.")
     if counters.paused:
-        return "Drafting paused: not worth it for this text."
-    return "" if counters.totals.drafted else "Nothing was drafted for this answer."
+        return tr("Drafting paused: not worth it for this text.")
+    return "" if counters.totals.drafted else tr("Nothing was drafted for this answer.")
 
 
 def spread(meters: Meters) -> str:
@@ -62,4 +63,6 @@ def spread(meters: Meters) -> str:
         return ""
     tenth = len(rates) // 10
     low, high = rates[tenth] / plain, rates[-1 - tenth] / plain
-    return f"{words.times(low)} to {words.times(high)} over the last steps"
+    return tr("{low} to {high} over the last steps").format(
+        low=words.times(low), high=words.times(high)
+    )

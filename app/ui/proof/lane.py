@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTextEdi
 
 from app.ui.look import theme, words
 from app.ui.look.labels import note
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.copying import utf16_length
 from app.ui.markdown.document import DocumentWriter
@@ -19,8 +20,8 @@ class Lane(QFrame):
     def __init__(self, title: str) -> None:
         super().__init__()
         self.setProperty("kind", "card")
+        self._title = title = tr(title)
         self.setAccessibleName(title)
-        self._title = title
         head = QLabel(title)
         head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
         self.time = QLabel()

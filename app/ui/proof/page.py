@@ -28,6 +28,7 @@ from app.ui.look import theme, words
 from app.ui.look.controls import Elided
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note
+from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.proof.lane import Lane
 from app.ui.proof.prover import DRAFTED, PLAIN, Prover
@@ -70,7 +71,7 @@ class ProofPage(QWidget):
         self._lanes.setContentsMargins(0, 0, 0, 0)
         self._lanes.setSpacing(Space.M)
         area = QScrollArea()  # large text in a small window has no room for both
-        area.setAccessibleName("Both answers")
+        area.setAccessibleName(tr("Both answers"))
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
@@ -183,7 +184,7 @@ class ProofPage(QWidget):
         self.leave()
         self._proof = None
         self._totals = [(0, 0.0), (0, 0.0)]
-        self._title.setText(title)
+        self._title.setText(tr(title))
         self._question.set_text(" ".join(question.split()))
         self._say("")
         self.stop_button.show()
@@ -231,8 +232,8 @@ class ProofPage(QWidget):
         self.save_button.setVisible(self._proof is not None)
 
     def _say(self, verdict: str, about: str = "") -> None:
-        self.verdict.setText(verdict)
-        self.about.setText(about)
+        self.verdict.setText(tr(verdict))
+        self.about.setText(tr(about))
 
     def _again(self) -> None:
         self._start()
