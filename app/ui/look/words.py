@@ -79,13 +79,15 @@ def block(width: int, of: int, reason: WidthReason) -> str:
 def exactness(exact: bool | None) -> tuple[str, str]:
     """The badge and what it means, in the words of the README."""
     if exact is None:
-        return "—", UNKNOWN
+        return "—", tr(UNKNOWN)
     if exact:
-        return "exact", "Drafted text is plain text on this device, token for token."
+        return tr("exact"), tr("Drafted text is plain text on this device, token for token.")
     return (
-        "lossless",
-        "Drafted text is plain text, unless two tokens are so near to each other "
-        "that this device decides by the number of rows in a pass.",
+        tr("lossless"),
+        tr(
+            "Drafted text is plain text, unless two tokens are so near to each other "
+            "that this device decides by the number of rows in a pass."
+        ),
     )
 
 
