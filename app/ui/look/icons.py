@@ -32,6 +32,7 @@ def pixmap(name: str, colour: str, size: int, ratio: float) -> QPixmap:
 
 
 def icon(name: str, colour: str, size: int) -> QIcon:
+    """For the finest screen that there is; on a coarser one Qt takes it smaller."""
     app = QGuiApplication.instance()
     ratio = app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0
     return _icon(name, colour, size, ratio)
@@ -40,8 +41,7 @@ def icon(name: str, colour: str, size: int) -> QIcon:
 @lru_cache(maxsize=256)
 def _icon(name: str, colour: str, size: int, ratio: float) -> QIcon:
     result = QIcon()
-    for scale in {1.0, 2.0, ratio}:
-        result.addPixmap(pixmap(name, colour, size, scale))
+    result.addPixmap(pixmap(name, colour, size, ratio))
     return result
 
 
@@ -91,6 +91,11 @@ class IconButton(QToolButton):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
             self._paint_icon()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self._paint_icon()
+        return super().event(event)
 
     def _paint_icon(self) -> None:
         role = self._role if self.isEnabled() else "muted"

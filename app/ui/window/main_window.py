@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -149,9 +149,8 @@ class MainWindow(QMainWindow):
         self.writing = Writing(self.controller, self.composer, self.context, self)
         self.writing.sent.connect(lambda: self.notices.drop("refused"))
         self.panel = MeterPanel(self.meters)
-        self.proof_page = ProofPage(self.bridge)
         self.proving = Proving(
-            self.controller, self.loader, self.flow, self.proof_page, self.chats, self
+            self.controller, self.loader, self.flow, lambda: self.proof_page, self.chats, self
         )
         self.actions_ = Actions(self)
         self._lay_out()
@@ -183,6 +182,20 @@ class MainWindow(QMainWindow):
 
     # --- construction -----------------------------------------------------------
 
+    @cached_property
+    def proof_page(self) -> ProofPage:
+        page = ProofPage(self.bridge)
+        self._middle.insertWidget(self._middle.indexOf(self.chats) + 1, page, 1)
+        page.failed.connect(self._tell)
+        page.written.connect(
+            lambda path: self.notices.add(
+                f"The record is in {path}.",
+                f"Anybody checks it with `slipstream selftest --record {path.name}`.",
+                topic="record",
+            )
+        )
+        return page
+
     def _lay_out(self) -> None:
         self.status = IconButton("meters", "Show the meters", kind="quiet", text="-", size=14)
         self.status.setFont(theme.font(Size.SMALL))
@@ -194,7 +207,7 @@ class MainWindow(QMainWindow):
         below = Column()
         for widget in (self.notices, self.composer, self.demo_note):
             below.rows.addWidget(widget)
-        middle = QVBoxLayout()
+        self._middle = middle = QVBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.status, 0, Qt.AlignmentFlag.AlignHCenter)
         finding = QHBoxLayout()
@@ -203,7 +216,6 @@ class MainWindow(QMainWindow):
         finding.addWidget(self.finder, 1)
         middle.addLayout(finding)
         middle.addWidget(self.chats, 1)
-        middle.addWidget(self.proof_page, 1)
         middle.addWidget(below)
 
         body = QHBoxLayout()
@@ -259,14 +271,6 @@ class MainWindow(QMainWindow):
         self.sheet.folder_wanted.connect(self._choose_folder)
         self.panel.prove.clicked.connect(self.actions_.prove.trigger)
         self.panel.replay.clicked.connect(self.actions_.replay.trigger)
-        self.proof_page.failed.connect(self._tell)
-        self.proof_page.written.connect(
-            lambda path: self.notices.add(
-                f"The record is in {path}.",
-                f"Anybody checks it with `slipstream selftest --record {path.name}`.",
-                topic="record",
-            )
-        )
         loader.changed.connect(self._enable_actions)
         self.sides.changed.connect(self._show_sides)
         self._wire_models()
@@ -776,7 +780,7 @@ class MainWindow(QMainWindow):
             return
         if event.key() == Qt.Key.Key_Escape and self.sides.close_floating():
             self.composer.field.setFocus()
-        elif event.key() == Qt.Key.Key_Escape and self.proof_page.isVisible():
+        elif event.key() == Qt.Key.Key_Escape and self.proving.open:
             self.proving.leave()
         elif event.key() in _PAGING:
             QApplication.sendEvent(self.chats.view.verticalScrollBar(), event)

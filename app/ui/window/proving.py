@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -23,7 +24,8 @@ MOST: Final = 512
 
 
 class Proving(QObject):
-    """Shows `page` in the place of `chats`."""
+    """Shows a page in the place of `chats`. It is made when it is wanted first: seldom, and it
+    would take its time of every start."""
 
     changed = Signal()  # what can be proved or replayed
 
@@ -32,17 +34,22 @@ class Proving(QObject):
         controller: Controller,
         loader: Loader,
         flow: SettingsFlow,
-        page: ProofPage,
+        make_page: Callable[[], ProofPage],
         chats: QWidget,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._controller, self._loader, self._flow = controller, loader, flow
-        self._page, self._chats = page, chats
-        page.closed.connect(self.leave)
+        self._make_page, self._chats = make_page, chats
+        self._page: ProofPage | None = None
         loader.changed.connect(self._make_way)
         controller.began.connect(lambda live: self.leave())
         controller.book.shown.connect(lambda chat: self.leave())
+
+    @property
+    def open(self) -> bool:
+        """Whether the page is seen."""
+        return self._page is not None and self._page.isVisible()
 
     @property
     def question(self) -> Turn | None:
@@ -68,30 +75,32 @@ class Proving(QObject):
             sampling = replace(sampling, seed=secrets.randbits(32))
         params = replace(params, max_tokens=min(params.max_tokens, MOST), sampling=sampling)
         chat = self._controller.current.messages(question)
-        self._open()
-        self._page.prove(chat, params, Subject.of(self._flow.current.model, model))
+        self._open().prove(chat, params, Subject.of(self._flow.current.model, model))
 
     def replay(self) -> None:
         answer = self.answer
         if answer is None or not isinstance(answer.figures, Figures):
             return
         question = self._controller.current.turns[answer.parent or ""].text
-        self._open()
-        self._page.replay(question, answer.reasoning + answer.text, answer.figures)
+        self._open().replay(question, answer.reasoning + answer.text, answer.figures)
 
     def leave(self) -> None:
         """Back to the chat."""
-        if self._page.isHidden():
+        if self._page is None or self._page.isHidden():
             return
         self._page.leave()
         self._page.hide()
         self._chats.show()
 
-    def _open(self) -> None:
+    def _open(self) -> ProofPage:
+        if self._page is None:
+            self._page = self._make_page()
+            self._page.closed.connect(self.leave)
         self._chats.hide()
         self._page.show()
+        return self._page
 
     def _make_way(self) -> None:
         """A load waits for nobody's proof."""
-        if self._loader.activity and self._page.busy:
+        if self._loader.activity and self._page is not None and self._page.busy:
             self._page.stop()
