@@ -18,8 +18,9 @@ class Figures:
     the end; both by the clock of who asked, 0 where nobody timed it. `parts` counts how
     often the answer was begun: more than once where it was gone on with. `waited_ms` is how
     long it waited for its turn, `fallback` why it ran on the CPU where a GPU was wanted,
-    `loaded_tokens_per_s` the plain rate when the model was loaded, and `pace` how much longer
-    a round took at its end than at its beginning; None where that is not known.
+    `loaded_tokens_per_s` the plain rate when the model was loaded, `pace` how much longer a
+    round took at its end than at its beginning, and `temperature` that at which tokens were
+    drawn, 0 where none were; None where that is not known.
     """
 
     finish_reason: FinishReason
@@ -40,6 +41,7 @@ class Figures:
     fallback: str = ""
     loaded_tokens_per_s: float | None = None
     pace: float | None = None
+    temperature: float | None = None
 
     @classmethod
     def of(cls, answer: Answer, **known: Any) -> Figures:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from PySide6.QtCore import QElapsedTimer, QObject, Signal
 
 from app.conversation import Conversation, End, Turn
-from app.engine import Answer, AskParams, Figures, FinishReason, Pace, Prefilled, RoundRecord
+from app.engine import (
+    Answer,
+    AskParams,
+    Figures,
+    FinishReason,
+    Pace,
+    Prefilled,
+    RoundRecord,
+    Verify,
+)
 from app.errors import SlipstreamError
 from app.ui.bridge import Reply
 
@@ -115,12 +124,17 @@ class LiveTurn(QObject):
             fallback=self._maker.fallback,
             loaded_tokens_per_s=self._maker.tokens_per_s,
             pace=self._pace.change,
+            temperature=self._temperature(),
         )
         turn.figures = self._figures.then(figures) if self._figures else figures
         if answer.prompt_tokens:
             turn.context = answer.prompt_tokens + answer.completion_tokens
         cancelled = answer.finish_reason is FinishReason.CANCELLED
         self._end(self._why or End.CLOSED if cancelled else End.DONE)
+
+    def _temperature(self) -> float:
+        greedy = self.params.verify is Verify.GREEDY
+        return 0.0 if greedy else self.params.sampling.temperature
 
     def _fail(self, error: SlipstreamError) -> None:
         self.turn.error = error
