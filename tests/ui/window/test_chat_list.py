@@ -11,7 +11,15 @@ from PySide6.QtWidgets import QStyle, QStyleOptionViewItem, QWidget
 
 from app.history import Hit
 from app.ui.look.theme import Theme
-from app.ui.window.chat_list import ROW, ChatListModel, Entry, RowPainter, grouped, near
+from app.ui.window.chat_list import (
+    ROW,
+    ChatListModel,
+    Entry,
+    RowPainter,
+    grouped,
+    near,
+    told_apart,
+)
 from app.ui.window.sidebar import WIDTH
 
 NOW = datetime(2026, 5, 14, 12).timestamp()
@@ -57,3 +65,30 @@ def test_a_title_begins_where_its_script_does(look: Theme, title: str, right: bo
     ]
     left_room, right_room = inked[0], WIDTH - inked[-1]
     assert (left_room > right_room) == right
+
+
+def test_the_newest_stands_on_top_under_its_day() -> None:
+    today = date(2026, 5, 14)  # a Thursday
+    day = 86_400
+    ages = (0, 1, 2, 5, 8, 20, 60, 400)
+    entries = [Entry(str(age), f"Chat {age}", NOW - age * day) for age in ages]
+    entries.append(Entry("old", "Pinned long ago", NOW - 900 * day, pinned=True))
+    rows = [row if isinstance(row, str) else row.title for row in grouped(entries, today)]
+    assert rows == [
+        *("Pinned", "Pinned long ago", "Today", "Chat 0", "Yesterday", "Chat 1"),
+        *("Tuesday", "Chat 2", "Saturday", "Chat 5", "Last week", "Chat 8"),
+        *("3 weeks ago", "Chat 20", "March", "Chat 60", "April 2025", "Chat 400"),
+    ]
+
+
+def test_equal_titles_are_told_apart_by_their_time() -> None:
+    entries = [
+        Entry("a", "Trip to Lisbon", NOW),
+        Entry("b", "trip to lisbon", NOW - 3_600),
+        Entry("c", "Trip to Lisbon", NOW - 30 * 86_400),
+        Entry("d", "Another", NOW),
+    ]
+    told = [entry.apart for entry in told_apart(entries, date(2026, 5, 14))]
+    assert told[3] == ""
+    assert len(set(told[:3])) == 3
+    assert all(told[:3])
