@@ -31,7 +31,7 @@ def test_screenshots(qapp: QApplication, look: Theme) -> None:
                 continue
             files = take_models(BUILD, look, palette.name, shots.wait)
             assert len(files) == 19
-            check(files, (20, 300), palette.window)
+            check(files, (264, 560), palette.window)
     finally:
         look.choose("light")
 
