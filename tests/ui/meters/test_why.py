@@ -59,9 +59,15 @@ def test_there_is_no_reason_where_all_went_well() -> None:
         ({"plain_tokens_per_s": 26.0}, "The machine was busy. A plain step took 2.0 ×"),
         (
             {"plain_tokens_per_s": 26.0, "prompt_tokens": 9_000},
-            "A plain step took 2.0 × as long as when the model was loaded: the context is long",
+            "A plain step took 2.0 × as long as when the model was loaded: the machine was busy, "
+            "or it is the context, which is long (9,200 tokens).",
         ),
         ({"pace": 2.0}, "The machine became busy meanwhile"),
+        (
+            {"pace": 2.0, "prompt_tokens": 9_000},
+            "The machine became busy, or the context long, meanwhile",
+        ),
+        ({"plain_tokens_per_s": 26.0, "prompt_tokens": 4_000}, "The machine was busy. A plain"),
         ({"pace": 0.5}, "The machine became freer meanwhile"),
         ({"totals": totals(*[0] * 30, drafted=0)}, "Nothing was drafted"),
         ({"totals": totals(*[0] * 30)}, "Hardly a guess held"),
