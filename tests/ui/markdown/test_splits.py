@@ -87,6 +87,8 @@ def test_blocks_are_those_of_commonmark(text: str) -> None:
     # blanks that has no newline (the reference implementation does neither).
     assume(not re.search(r"\n[ \t>]+\Z", lines))
     assume(not re.search(r"(?:[-*+]|\d[.)])[ \t]*\n[ \t>]*\n[ \t>]*\n", lines))
+    # And it takes what is indented after a lazy line of a quote in a quote for code.
+    assume(not re.search(r"^[ \t]*>.*\n(?![ \t]*>).*\S.*\n[ \t]*>[> \t]*(?: {4}|\t)", lines, re.M))
     assert told([text]) == expected(text)
 
 
