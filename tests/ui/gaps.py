@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import statistics
 import time
 
 from PySide6.QtCore import QObject, Qt, QTimer
@@ -53,6 +54,30 @@ class Gaps(QObject):
         self.clock.append((now[0] - self._last[0]) * 1000)
         self.work.append((now[1] - self._last[1]) * 1000)
         self._last = now
+
+
+_YARD_MS = 13.0
+"""What `_yard` takes on the machine that the limits were set on, with nothing beside it."""
+
+
+def slowdown() -> float:
+    """How many times slower this thread works now than it would there; 1 where it is as fast.
+
+    Its own time is not free of what else runs: beside it on the same core a thread takes twice
+    as long for the same work.
+    """
+    return max(1.0, statistics.median(_yard() for _ in range(5)) / _YARD_MS)
+
+
+def _yard() -> float:
+    """Milliseconds of this thread for a piece of work that is always the same."""
+    before = time.thread_time()
+    kept: dict[int, tuple[int, str]] = {}
+    text = ""
+    for i in range(40_000):
+        kept[i & 1023] = (i, str(i))
+        text = text[-64:] + "x"
+    return (time.thread_time() - before) * 1000
 
 
 def percentile(gaps: list[float]) -> float:

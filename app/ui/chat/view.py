@@ -29,7 +29,7 @@ _NEAR: Final = 48
 """Pixels from the bottom within which new text keeps the view at the bottom."""
 
 _NEAR_S: Final = 0.01
-"""How long one turn of the event loop makes messages that are not seen yet..."""
+"""How long one turn of the event loop works at messages that are not seen yet..."""
 
 _SEEN_S: Final = 0.02
 """... and such that are, while the newest is followed: it stands at once, what is above it comes
@@ -196,7 +196,7 @@ class ChatView(QScrollArea):
         try:
             self._set_width()
             anchor = None if self._follow else self._anchor()
-            self._made, self._began = False, time.monotonic()
+            self._made, self._began = False, time.thread_time()
             for _ in range(4):
                 if not self._fill(anchor):
                     break
@@ -245,8 +245,8 @@ class ChatView(QScrollArea):
         return changed
 
     def _spent(self) -> float:
-        """Seconds of this turn."""
-        return time.monotonic() - self._began
+        """Seconds of work in this turn."""
+        return time.thread_time() - self._began
 
     def _tops(self) -> list[int]:
         """Where each message begins, and where the last one ends."""
