@@ -670,8 +670,7 @@ def main() -> int:
                 env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
                 # Without the comparison with markdown-it: of so many documents it gets some wrong.
                 tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
-                quiet = ("-o", "faulthandler_timeout=0")
-                return call([python_of(VENV), "-m", "pytest", tests, *quiet], env=env)
+                return call([python_of(VENV), "-m", "pytest", tests], env=env)
             case "package":
                 return package()
             case "bench" if rest[:1] == ["native"]:
