@@ -38,7 +38,8 @@ class Flow(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return sum(self._heights(width)) + self.spacing() * (len(self._lines(width)) - 1)
+        lines = self._lines(width)
+        return sum(_height(line) for line in lines) + self.spacing() * (len(lines) - 1)
 
     def sizeHint(self) -> QSize:
         sizes = [item.sizeHint() for item in self._shown()]
@@ -55,10 +56,8 @@ class Flow(QLayout):
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
         y = rect.top()
-        for line, height in zip(
-            self._lines(rect.width()), self._heights(rect.width()), strict=True
-        ):
-            x = rect.left()
+        for line in self._lines(rect.width()):
+            x, height = rect.left(), _height(line)
             for item in line:
                 size = item.sizeHint()
                 top = y + (height - size.height()) // 2
@@ -83,8 +82,9 @@ class Flow(QLayout):
             room -= needed + self.spacing()
         return lines
 
-    def _heights(self, width: int) -> list[int]:
-        return [max(item.sizeHint().height() for item in line) for line in self._lines(width)]
+
+def _height(line: list[QLayoutItem]) -> int:
+    return max(item.sizeHint().height() for item in line)
 
 
 def flow(*widgets: QWidget) -> Flow:

@@ -47,9 +47,9 @@ class JobCard(QFrame):
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "card")
-        self.setAccessibleName(tr("Getting {title}").format(title=title))
         self._repair: Repair | None = None
-        head = QLabel(f"Getting {title}")
+        head = QLabel(tr("Getting {title}").format(title=title))
+        self.setAccessibleName(head.text())
         head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
         self.bar = QProgressBar()
         self.bar.setRange(0, _STEPS)

@@ -74,7 +74,7 @@ class ModelRow(QFrame):
         menu = QMenu(self)
         if model.passport is not None:
             label = "Hide the passport" if self.passport else "Show the passport"
-            menu.addAction(label).triggered.connect(self.toggle_passport)
+            menu.addAction(tr(label)).triggered.connect(self.toggle_passport)
             menu.addAction(tr("Verify again")).triggered.connect(
                 lambda: self.verified.emit(model.id)
             )

@@ -344,11 +344,11 @@ class Sidebar(QFrame):
         summary = next((s for s in self._summaries if s.id == entry.id), None)
         pinned = bool(summary and summary.pinned)
         menu.addAction(tr("Rename"), lambda: self.list.rename(entry.id))
-        pin = "Unpin" if pinned else "Pin to the top"
+        pin = tr("Unpin" if pinned else "Pin to the top")
         menu.addAction(pin, lambda: self.pinned.emit(entry.id, not pinned))
         export = menu.addMenu(tr("Export"))
         for kind, label in EXPORTS.items():
-            export.addAction(label, partial(self.export_wanted.emit, entry.id, kind))
+            export.addAction(tr(label), partial(self.export_wanted.emit, entry.id, kind))
         menu.addAction(tr("Import a chat …"), self.import_wanted.emit)
         menu.addSeparator()
         menu.addAction(tr("Delete"), lambda: self.deleted.emit(entry.id))
