@@ -31,9 +31,10 @@ Ask = Callable[[MainWindow, str], None]
 
 
 def core_was_free() -> bool:
-    """Over the last minute, and as far as the system tells; what began since counts in part."""
+    """Over the last minute, as far as the system tells; what began since is seen by its weight."""
     cores = os.cpu_count() or 1
-    return not hasattr(os, "getloadavg") or os.getloadavg()[0] < 0.75 * cores
+    calm = not hasattr(os, "getloadavg") or os.getloadavg()[0] < 0.75 * cores
+    return calm and slowdown() < 1.5
 
 
 def prose(tokens: int) -> str:
