@@ -81,7 +81,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
         window.show()
         if wait:
             wait_until(lambda: window.loader.model is not None)
-        wait_until(lambda: _activated(window))  # last: the end of the window before takes it away
+        wait_until(lambda: activated(window))  # last: the end of the window before takes it away
         return window
 
     yield open_it
@@ -92,7 +92,7 @@ def open_window(qtbot: QtBot, look: Theme, wait_until: WaitUntil) -> Iterator[Op
     qtbot.wait(1)  # lets Qt delete them now, and not in the middle of the next test
 
 
-def _activated(window: MainWindow) -> bool:
+def activated(window: MainWindow) -> bool:
     """Whether its keys work: a window that a test before left may have them still."""
     window.activateWindow()  # which is forgotten, where it comes too early
     return window.isActiveWindow()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
 from app.ui.window.chat_list import Entry
 from app.ui.window.main_window import MainWindow
-from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.conftest import OpenWindow, WaitUntil, activated
 
 Ask = Callable[[MainWindow, str], None]
 
@@ -60,6 +60,7 @@ def test_a_right_click_offers_what_can_be_done(
 def test_keys_of_a_file_manager_work_in_the_list(window: MainWindow, wait_until: WaitUntil) -> None:
     rows = window.sidebar.list
     QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=place(window, "One?"))
+    wait_until(lambda: activated(window))  # F2 is the window's: one that has no keys hears nothing
     rows.setFocus()
     QTest.keyClick(rows, Qt.Key.Key_F2)
     field = rows.findChild(QLineEdit)
