@@ -31,3 +31,10 @@ def test_check_names_the_value_and_the_range() -> None:
     limits.check("n_ctx", 256)
     with pytest.raises(OptionError, match=r"`n_ctx` cannot be 255\. Use 256 to 262144\."):
         limits.check("n_ctx", 255)
+
+
+@pytest.mark.parametrize("name", limits.RANGES)
+def test_no_number_is_wide_enough_to_wrap(name: str) -> None:
+    bits = 64 if name == "seed" else 32
+    with pytest.raises(OptionError, match=name):
+        limits.check(name, 2**bits + 256)

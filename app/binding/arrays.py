@@ -19,6 +19,10 @@ _VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1, Verify.GPU_SAMPLE: 2}
 
 
 def ints(values: Sequence[int]) -> Any:
+    """Token ids as C's. Raises OptionError for one beyond 32 bits, which ctypes would wrap."""
+    for value in values:
+        if not -(2**31) <= value < 2**31:
+            raise OptionError(f"{value} is no token.", remedy="Use ids of the vocabulary.")
     return (c_int32 * len(values))(*values)
 
 
