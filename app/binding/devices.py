@@ -37,16 +37,25 @@ def devices() -> tuple[DeviceInfo, ...]:
 
 
 def preferred_gpu(known: Sequence[DeviceInfo]) -> DeviceInfo | None:
-    """The GPU that is taken where one is wanted: of those that can be used, the largest.
+    """The GPU that is taken where one is wanted: of those that can be used, a card of its own
+    before one within the processor, then the largest.
 
-    A software renderer is the last of them. Where none can be used, the first of the others,
-    which has the reason; None without any.
+    An integrated GPU counts the machine's memory as its own, so size alone would prefer it. A
+    card that Vulkan and its maker's backend both drive is taken by the latter. A software
+    renderer is the last. Where none can be used, the first of the others, which has the reason;
+    None without any.
     """
     gpus = [d for d in known if d.kind == "gpu"]
     usable = [d for d in gpus if d.usable]
-    if usable:
-        return max(usable, key=lambda d: (not d.software, d.memory_total))
-    return gpus[0] if gpus else None
+    if not usable:
+        return gpus[0] if gpus else None
+    native = {d.description for d in usable if d.backend != "vulkan"}
+
+    def rank(device: DeviceInfo) -> tuple[bool, bool, bool, int]:
+        twin = device.backend == "vulkan" and device.description in native
+        return (not device.software, not device.integrated, not twin, device.memory_total)
+
+    return max(usable, key=rank)
 
 
 def _tried_out(path: Path, key: str) -> Trial:

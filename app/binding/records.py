@@ -37,6 +37,7 @@ class DeviceInfo:
     usable: bool
     reason: str = ""
     backend: str = ""  # what drives it: "cpu", "cuda", "vulkan", "metal", "hip", "sycl"
+    integrated: bool = False  # a GPU that shares the machine's memory
 
     @property
     def software(self) -> bool:

@@ -11,6 +11,7 @@ from app.binding.records import DeviceInfo
 from app.binding.status import check
 from app.binding.structs import Device, Error
 
+_INTEGRATED: Final = 2  # SLIP_DEVICE_INTEGRATED of the header
 _TITLES: Final = {"cuda": "CUDA", "hip": "HIP"}
 _BACKENDS: Final = {"mtl": "metal", "rocm": "hip"}  # where ggml's devices have another name
 
@@ -37,6 +38,7 @@ def described(raw: Device) -> DeviceInfo:
         memory_total=raw.memory_total,
         memory_free=raw.memory_free,
         usable=True,
+        integrated=raw.kind == _INTEGRATED,
     )
 
 

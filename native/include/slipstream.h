@@ -84,7 +84,11 @@ SLIP_API int32_t slip_abi(void);
 
 /* --- devices ----------------------------------------------------------------- */
 
-typedef enum slip_device_kind { SLIP_DEVICE_CPU = 0, SLIP_DEVICE_GPU = 1 } slip_device_kind;
+typedef enum slip_device_kind {
+    SLIP_DEVICE_CPU        = 0,
+    SLIP_DEVICE_GPU        = 1,
+    SLIP_DEVICE_INTEGRATED = 2 /* a GPU that shares the machine's memory */
+} slip_device_kind;
 
 typedef struct slip_device {
     char     name[64];         /* as ggml calls it: CPU, CUDA0, Vulkan0 */

@@ -38,7 +38,11 @@ slip_device slip_device_describe(ggml_backend_dev_t device) {
     slip_device out = {};
     std::snprintf(out.name, sizeof(out.name), "%s", ggml_backend_dev_name(device));
     std::snprintf(out.description, sizeof(out.description), "%s", ggml_backend_dev_description(device));
-    out.kind = slip_device_is_gpu(device) ? SLIP_DEVICE_GPU : SLIP_DEVICE_CPU;
+    switch (ggml_backend_dev_type(device)) {
+        case GGML_BACKEND_DEVICE_TYPE_GPU:  out.kind = SLIP_DEVICE_GPU;        break;
+        case GGML_BACKEND_DEVICE_TYPE_IGPU: out.kind = SLIP_DEVICE_INTEGRATED; break;
+        default:                            out.kind = SLIP_DEVICE_CPU;        break;
+    }
 
     size_t free = 0, total = 0;
     ggml_backend_dev_memory(device, &free, &total);

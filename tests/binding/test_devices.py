@@ -16,6 +16,21 @@ SOFT = DeviceInfo("Vulkan0", "llvmpipe (LLVM 15.0.6)", "gpu", 64 << 30, 64 << 30
 OLD = DeviceInfo("CUDA2", "Old", "gpu", 48 << 30, 0, False, "Its driver is too old.")
 
 
+WITHIN = DeviceInfo("Vulkan0", "Within", "gpu", 64 << 30, 60 << 30, True, integrated=True)
+TWIN = DeviceInfo("Vulkan1", "Large", "gpu", 25 << 30, 1 << 30, True, backend="vulkan")
+
+
+def test_a_card_of_its_own_before_one_within_the_processor() -> None:
+    assert preferred_gpu((CPU, WITHIN, SMALL)) is SMALL
+    assert preferred_gpu((CPU, WITHIN, SOFT)) is WITHIN
+    assert choose_device(Backend.AUTO, (CPU, WITHIN)) == (WITHIN, "")
+
+
+def test_a_card_that_two_backends_drive_is_taken_by_its_makers() -> None:
+    assert preferred_gpu((CPU, TWIN, LARGE)) is LARGE
+    assert preferred_gpu((CPU, TWIN, SMALL)) is TWIN
+
+
 def test_the_largest_that_can_be_used() -> None:
     assert preferred_gpu((CPU, SMALL, LARGE, OLD)) is LARGE
     assert preferred_gpu((CPU, SOFT, SMALL)) is SMALL
