@@ -228,8 +228,9 @@ def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, 
     except DeviceError as error:
         if params.backend is not Backend.AUTO or device.kind == "cpu":
             raise
-        # A GPU that is too small is no reason not to answer; say what happened.
-        return load(known[0], None), error.message
+        # A GPU that is too small is no reason not to answer; say what happened. A place for the
+        # drafter was asked for by itself: it stays, and if it is what failed, that is told.
+        return load(known[0], draft_device), error.message
 
 
 def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedModel:

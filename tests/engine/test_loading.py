@@ -14,6 +14,7 @@ import pytest
 
 from app.binding import NativePair, devices
 from app.engine import Backend, LoadParams, pair
+from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.engine.pair import LoadedPair
 from app.errors import (
     DeviceError,
@@ -241,6 +242,28 @@ def test_a_gpu_that_is_not_there(demo_files: Pair) -> None:
     assert loaded.model.backend == "cpu"
     assert loaded.model.fallback
     loaded.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"), [(None, None), (Backend.CPU, "CPU"), (Backend.GPU, "GPU0")]
+)
+def test_a_place_asked_for_the_drafter_survives_a_gpu_that_is_too_small(
+    monkeypatch: pytest.MonkeyPatch, asked: Backend | None, kept: str | None
+) -> None:
+    tried: list[tuple[str | None, str | None]] = []
+
+    class Small:
+        def __init__(self, *_: object, device: str | None, draft_device: str | None, **__: object):
+            tried.append((device, draft_device))
+            if device:
+                raise DeviceError("Too small.", remedy="Use the CPU.")
+
+    monkeypatch.setattr(pair, "NativePair", Small)
+    monkeypatch.setattr(pair, "devices", lambda: (FAKE_CPU, FAKE_GPU))
+    params = LoadParams(Path("target"), Path("draft"), Backend.AUTO, draft_backend=asked)
+    _, fallback = pair._load(params, None)
+    assert fallback == "Too small."
+    assert tried == [("GPU0", kept), (None, kept)]
 
 
 def test_what_was_loaded_is_told(demo_files: Pair) -> None:
