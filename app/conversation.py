@@ -39,6 +39,7 @@ class End(StrEnum):
     RELOADED = "reloaded"  # another model was loaded
     CLOSED = "closed"  # the window was closed
     LOST = "lost"  # the program ended without a word
+    LOOPED = "looped"  # it repeated itself without end
     FAILED = "failed"  # `Turn.error` says why
 
 

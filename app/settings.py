@@ -32,14 +32,14 @@ _log = logging.getLogger(__name__)
 class Settings:
     """What the user can choose. Raises `OptionError` for a value it cannot hold.
 
-    `seed` None draws a fresh one for every answer; `block` None leaves the block
-    length to the engine, `threads` None their number; `max_tokens` None is what the
-    context holds. All are absent from the file then. `draft_backend` is where the drafter
-    runs, "same" beside the target. `kv_type` "auto" keeps keys and values as exact as the weights
-    are. `text_size` is in px, `zoom` in per cent. `language` is a code, "en" for the words as
-    they are written in this source, "system" for the desktop's. `models_folder` is empty for
-    the one in the user's data, `data` for the system's own place of that; `xet` allows the
-    hub's protocol of chunks.
+    `seed` None draws a fresh one for every answer; `block` None leaves the block length to the
+    engine, `threads` None their number; `max_tokens` None is what the context holds. All are
+    absent from the file then. `draft_backend` is where the drafter runs, "same" beside the target.
+    `kv_type` "auto" keeps keys and values as exact as the weights are. `loop_guard` stops an
+    answer that repeats itself without end. `text_size` is in px, `zoom` in per cent. `language` is
+    a code, "en" for the words as they are written in this source, "system" for the desktop's.
+    `models_folder` is empty for the one in the user's data, `data` for the system's own place of
+    that; `xet` allows the hub's protocol of chunks.
     """
 
     version: int = VERSION
@@ -59,6 +59,7 @@ class Settings:
     threads: int | None = None
     kv_type: Literal["auto", "f32", "f16", "bf16", "q8_0", "q4_0"] = "auto"
     think: bool = False
+    loop_guard: bool = True
     send_with: Literal["enter", "ctrl-enter"] = "enter"
     show_meters: bool = True
     show_sidebar: bool = True

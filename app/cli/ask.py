@@ -72,6 +72,12 @@ def add_options(parser: ArgumentParser) -> None:
         default=False,
         help="let the model think before it answers (default: no)",
     )
+    add(
+        "--loop-guard",
+        action=BooleanOptionalAction,
+        default=True,
+        help="end an answer that repeats itself without end (default: yes)",
+    )
 
 
 def prepare(args: Namespace) -> Job:
@@ -87,6 +93,7 @@ def prepare(args: Namespace) -> Job:
         draft=not args.no_draft,
         think=args.think,
         stop=tuple(_typed("A stop text", stop) for stop in args.stop),
+        loop_guard=args.loop_guard,
     )
     return _Ask(replace(loading.choice_of(args), draft=params.draft), tuple(chat), params)
 

@@ -33,6 +33,7 @@ PROMPTS: Final = (
 )
 _BLOCKS: Final = (2, 4, 8, 12, 16)
 _MOST_BUSY: Final = 64
+_MOST_RUNS: Final = 1000
 
 
 @dataclass(slots=True)
@@ -89,11 +90,15 @@ def prepare(args: Namespace) -> Job:
     """Raises `OptionError` for numbers that measure nothing."""
     if args.runs < 1 or args.max_tokens < 2:
         raise OptionError("There is nothing to measure.", remedy="Use 1 run and 2 tokens or more.")
+    if args.runs > _MOST_RUNS:
+        raise OptionError(
+            f"{args.runs} runs would never end.", remedy=f"Use 1 to {_MOST_RUNS} of them."
+        )
     if not 0 <= args.busy <= _MOST_BUSY:
         raise OptionError(
             f"{args.busy} busy programs cannot be started.", remedy=f"Use 0 to {_MOST_BUSY}."
         )
-    params = AskParams(max_tokens=args.max_tokens)
+    params = AskParams(max_tokens=args.max_tokens, loop_guard=False)  # as many, whatever they are
     return _Bench(loading.choice_of(args), args.runs, args.busy, params)
 
 

@@ -25,6 +25,7 @@ from app.engine.messages import (
 from app.engine.params import AskParams
 from app.engine.plain import PlainSpeed
 from app.engine.prompt import Prompt
+from app.engine.repetition import repeats
 from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError
@@ -137,6 +138,9 @@ class Answering:
                 break
             if len(self._ids) == self.params.max_tokens:
                 self._reason = FinishReason.LENGTH
+                break
+            if self.params.loop_guard and repeats(self._ids, thinking=self.text.thinking):
+                self._reason = FinishReason.LOOP
                 break
         return Piece(text, reasoning), used
 

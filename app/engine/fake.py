@@ -69,6 +69,7 @@ class Script:
     round_ms: float = 10.0
     control: Control = field(default_factory=lambda: Control(gap=1.0, spread=0.0, flips=False))
     plain_tokens_per_s: float = 60.0
+    reason: FinishReason = FinishReason.STOP
     error: SlipstreamError | None = None
     load_error: SlipstreamError | None = None
     measure_error: SlipstreamError | None = None
@@ -278,7 +279,7 @@ class FakeEngine:
         pieces = thinking + _pieces(self.script.text.removeprefix(begun.content))
         tally, text, reasoning = RoundTally(), "", ""
         ids: list[int] = []
-        reason = FinishReason.STOP
+        reason = self.script.reason
         rounds = 0
         record: RoundRecord | None = None
         while len(ids) < len(pieces):

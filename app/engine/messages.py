@@ -92,6 +92,7 @@ class FinishReason(StrEnum):
     STOP = "stop"  # the model ended its answer, or a stop string came
     LENGTH = "length"  # the token limit was reached
     CONTEXT = "context"  # the context is full
+    LOOP = "loop"  # it repeated itself without end; see `repetition`
     CANCELLED = "cancelled"
 
 

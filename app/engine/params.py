@@ -64,7 +64,8 @@ class AskParams:
     `block` is the number of positions verified in a round (the anchor and
     block - 1 drafted tokens); None takes the drafter's own. `draft` False is plain
     decoding. `stop` ends the answer before any of these strings, `stop_tokens`
-    with any of these ids, besides the model's own end-of-generation tokens.
+    with any of these ids, besides the model's own end-of-generation tokens. `loop_guard`
+    ends one that repeats itself without end.
     """
 
     max_tokens: int = 1024
@@ -75,6 +76,7 @@ class AskParams:
     think: bool = False
     stop: tuple[str, ...] = ()
     stop_tokens: frozenset[int] = frozenset()
+    loop_guard: bool = True
 
     def __post_init__(self) -> None:
         limits.check("max_tokens", self.max_tokens)

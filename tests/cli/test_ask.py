@@ -7,7 +7,7 @@ import io
 import pytest
 
 from app.conversation import Role
-from app.engine import Ask, FakeEngine, Verify
+from app.engine import Ask, FakeEngine, FinishReason, Verify
 from app.errors import ContextFullError, EngineError, ModelFileError
 from tests.cli.support import Slipstream
 
@@ -41,6 +41,13 @@ def test_what_was_not_measured_is_null(slipstream: Slipstream, engine: FakeEngin
     assert run.json["mean_accepted_length"] is None
     assert run.json["tokens_per_s"] is None
     assert run.json["speedup"] is None
+
+
+def test_an_answer_that_repeated_itself_is_told(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.reason = FinishReason.LOOP
+    assert slipstream("ask", "?", "--json").json["finish_reason"] == "loop"
+    assert "ended by: loop" in slipstream("ask", "?", "--no-loop-guard").err
+    assert [asked.params.loop_guard for asked in engine.asked] == [True, False]
 
 
 def test_people_get_the_text_alone_on_stdout(slipstream: Slipstream, engine: FakeEngine) -> None:

@@ -103,7 +103,9 @@ def test_a_table_for_people(slipstream: Slipstream) -> None:
     assert names == ["plain", "block 2", "block 4", "block 8", "auto"]
 
 
-@pytest.mark.parametrize("options", [("--runs", "0"), ("--max-tokens", "1"), ("--busy", "-1")])
+@pytest.mark.parametrize(
+    "options", [("--runs", "0"), ("--runs", "1001"), ("--max-tokens", "1"), ("--busy", "-1")]
+)
 def test_usage_errors(slipstream: Slipstream, options: tuple[str, str]) -> None:
     run = slipstream("bench", "--json", *options)
     assert (run.status, run.out) == (2, "")

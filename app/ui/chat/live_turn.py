@@ -129,8 +129,13 @@ class LiveTurn(QObject):
         turn.figures = self._figures.then(figures) if self._figures else figures
         if answer.prompt_tokens:
             turn.context = answer.prompt_tokens + answer.completion_tokens
-        cancelled = answer.finish_reason is FinishReason.CANCELLED
-        self._end(self._why or End.CLOSED if cancelled else End.DONE)
+        match answer.finish_reason:
+            case FinishReason.CANCELLED:
+                self._end(self._why or End.CLOSED)
+            case FinishReason.LOOP:
+                self._end(End.LOOPED)
+            case _:
+                self._end(End.DONE)
 
     def _temperature(self) -> float:
         greedy = self.params.verify is Verify.GREEDY

@@ -130,6 +130,7 @@ def finish_note(turn: Turn) -> str:
     why = {
         End.STOPPED: "Stopped by you",
         End.REPLACED: "Stopped for another answer",
+        End.LOOPED: "Stopped: it repeated itself",
         End.RELOADED: "Stopped: another model was loaded",
         End.CLOSED: "Interrupted: the window was closed",
         End.LOST: "Interrupted: Slipstream ended without a word",

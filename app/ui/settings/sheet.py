@@ -52,7 +52,7 @@ _NUMBERS: Final = (
     ("zoom", "Zoom", "Per cent, of everything; from the next start on.", int, ""),
 )
 _GROUPS: Final = {
-    "Answers": ("verify", *_SAMPLING, "think", "max_tokens"),
+    "Answers": ("verify", *_SAMPLING, "think", "max_tokens", "loop_guard"),
     "Engine": ("draft_backend", "block", "n_ctx", "kv_type", "threads"),
     "Window": ("theme", "text_size", "zoom", "send_with", "language"),
 }
@@ -112,6 +112,7 @@ class SettingsSheet(Sheet):
         )
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
+        self.loop_guard = Segments("Stop loops", {"off": "Off", "on": "On"})
         self.numbers = {
             key: NumberRow(
                 key,
@@ -139,6 +140,8 @@ class SettingsSheet(Sheet):
         form.addWidget(self._about_vendor)
         form.addWidget(choice("Think first", self.think))
         form.addWidget(numbers["max_tokens"])
+        form.addWidget(choice("Stop loops", self.loop_guard))
+        form.addWidget(note("Ends an answer that repeats itself word for word without end."))
         form.addWidget(self.groups["Engine"])
         form.addWidget(QLabel(tr("Drafter runs on")))
         form.addWidget(self.drafter, 0, left)
@@ -172,6 +175,7 @@ class SettingsSheet(Sheet):
         self.language.chosen.connect(lambda key: flow.change(language=key))
         self.send.chosen.connect(lambda key: flow.change(send_with=key))
         self.think.chosen.connect(lambda key: flow.change(think=key == "on"))
+        self.loop_guard.chosen.connect(lambda key: flow.change(loop_guard=key == "on"))
         for key, row in self.numbers.items():
             follow(key, row.show_value)
         follow("draft_backend", self.drafter.choose)
@@ -180,6 +184,7 @@ class SettingsSheet(Sheet):
         follow("send_with", self.send.choose)
         follow("language", self.language.choose)
         follow("think", lambda think: self.think.choose("on" if think else "off"))
+        follow("loop_guard", lambda guard: self.loop_guard.choose("on" if guard else "off"))
         follow("verify", self._show_verify)
         for key in ("block", "n_ctx", "temperature"):
             follow(key, lambda _: self._tell())

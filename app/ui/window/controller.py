@@ -224,7 +224,14 @@ class Controller(QObject):
         try:
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)
             limit = s.max_tokens or self._loader.model.n_ctx  # what the context holds
-            return AskParams(limit, Verify(s.verify), sampling, s.block, think=s.think)
+            return AskParams(
+                limit,
+                Verify(s.verify),
+                sampling,
+                s.block,
+                think=s.think,
+                loop_guard=s.loop_guard,
+            )
         except SlipstreamError as error:
             self.refused.emit(error)
             return None

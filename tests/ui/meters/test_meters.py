@@ -162,6 +162,8 @@ def test_below_one_is_said() -> None:
         (End.DONE, FinishReason.LENGTH, "", "Stopped at the token limit while thinking."),
         (End.DONE, FinishReason.CONTEXT, "a", "Stopped because the context is full."),
         (End.STOPPED, FinishReason.CANCELLED, "a", "Stopped by you."),
+        (End.LOOPED, FinishReason.LOOP, "a", "Stopped: it repeated itself."),
+        (End.LOOPED, FinishReason.LOOP, "", "Stopped: it repeated itself while thinking."),
         (End.REPLACED, FinishReason.CANCELLED, "a", "Stopped for another answer."),
         (End.LOST, None, "a", "Interrupted: Slipstream ended without a word."),
         (End.CLOSED, None, "", "Interrupted: the window was closed while thinking."),

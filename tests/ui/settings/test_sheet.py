@@ -151,7 +151,7 @@ def test_a_gpu_that_is_not_there_says_why(sheet: SettingsSheet) -> None:
 @pytest.mark.parametrize("title", ["Answers", "Engine", "Window"])
 def test_a_group_is_reset_alone(sheet: SettingsSheet, flow: SettingsFlow, title: str) -> None:
     changed = {"top_k": 7, "think": True, "block": 4, "threads": 2, "theme": "dark", "zoom": 150}
-    changed |= {"kv_type": "q8_0"}
+    changed |= {"kv_type": "q8_0", "loop_guard": False}
     flow.change(**changed)
     sheet.groups[title].reset.click()
     first = Settings()
@@ -159,7 +159,7 @@ def test_a_group_is_reset_alone(sheet: SettingsSheet, flow: SettingsFlow, title:
     assert (
         back
         == {
-            "Answers": {"top_k", "think"},
+            "Answers": {"top_k", "think", "loop_guard"},
             "Engine": {"block", "threads", "kv_type"},
             "Window": {"theme", "zoom"},
         }[title]

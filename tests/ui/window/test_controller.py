@@ -12,6 +12,7 @@ from app.engine import Figures, FinishReason, Script
 from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
+from app.ui.look.words import finish_note
 from app.ui.meters.model import Meters
 from app.ui.models.loading import Loader
 from app.ui.settings.flow import SettingsFlow
@@ -162,6 +163,21 @@ def test_an_answer_that_was_stopped_is_gone_on_with(rig: Rig) -> None:
     assert answer.figures.parts == 2
     assert answer.figures.completion_tokens >= 100
     assert rig.engine.asked[1].chat[-1].content == half
+
+
+def test_an_answer_that_repeated_itself_says_so_and_can_be_gone_on_with(rig: Rig) -> None:
+    controller = rig.controller
+    rig.engine.script.reason = FinishReason.LOOP
+    controller.ask("One")
+    rig.drain(100)
+    answer = controller.current.path()[-1]
+    assert answer.end is End.LOOPED
+    assert finish_note(answer) == "Stopped: it repeated itself."
+    assert controller.go_on(answer)
+    rig.drain(100)
+    rig.flow.change(loop_guard=False)
+    assert controller.again()
+    assert [a.params.loop_guard for a in rig.engine.asked] == [True, True, False]
 
 
 def test_a_turn_that_is_removed_comes_back(rig: Rig) -> None:
