@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QTextCursor, QTextDocument
+from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
 
 from app.conversation import Turn
+from app.ui.chat.column import edge
 from app.ui.chat.view import ChatView
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
@@ -29,7 +30,7 @@ class FindBar(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setProperty("kind", "popup")
+        self.setProperty("kind", "header")
         self._view: ChatView | None = None
         self._turns: Sequence[Turn] = ()
         self._places: list[tuple[Turn, int]] = []  # a turn, and the how-manieth place in it
@@ -40,6 +41,7 @@ class FindBar(QFrame):
         self.field.setAccessibleName(tr("Find in this chat"))
         self.field.setFont(theme.font(Size.CONTROL))
         self.field.setMinimumWidth(120)
+        self.field.setMaximumWidth(280)
         self.field.textChanged.connect(self._look)
         self.field.installEventFilter(self)
         self._count = QLabel()
@@ -51,10 +53,10 @@ class FindBar(QFrame):
         self._back.clicked.connect(lambda: self.go(-1))
         self._on.clicked.connect(lambda: self.go(1))
         close.clicked.connect(self.leave)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(Space.S, Space.XS, Space.XS, Space.XS)
+        self._row = row = QHBoxLayout(self)
         row.setSpacing(Space.XS)
-        row.addWidget(self.field, 1)
+        row.addStretch(1)
+        row.addWidget(self.field, 2)
         row.addWidget(self._count)
         for button in (self._back, self._on, close):
             row.addWidget(button)
@@ -95,6 +97,11 @@ class FindBar(QFrame):
         return len(self._places)
 
     # --- Qt -----------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        at = edge(self.width())  # it ends with the text below it
+        self._row.setContentsMargins(at, Space.S, at, Space.S)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.field and isinstance(event, QKeyEvent):

@@ -144,6 +144,7 @@ class Question(QWidget):
         self._editor.sent.connect(lambda text: self.edited.emit(self.turn, text))
         self._bubble.hide()
         self._tools.hide()
+        self._column.setContentsMargins(0, 0, 0, Space.L)  # as much air as with its buttons
         self._column.addWidget(self._editor)
         self._editor.start()
 
@@ -152,6 +153,7 @@ class Question(QWidget):
             self._editor.hide()
             self._editor.deleteLater()
             self._editor = None
+            self._column.setContentsMargins(0, 0, 0, 0)
             self._bubble.show()
             self._tools.show()
 
@@ -365,8 +367,8 @@ class AnswerView(QWidget):
         row = _row(self._branches, self._again, self._copy, self._delete, self._go_on)
         column.addWidget(self._note)
         column.addLayout(_row(self._facts, self._why))
-        column.addLayout(row)
         column.addWidget(self._details)
+        column.addLayout(row)
         self._footer.hide()
         return self._footer
 

@@ -31,6 +31,9 @@ _NEAR: Final = 48
 _NEAR_S: Final = 0.01
 """How long one turn of the event loop works at messages that are not seen yet..."""
 
+_STRIP: Final = 40
+"""Pixels at the bottom that the button to the newest text has for itself: it covers no words."""
+
 _SEEN_S: Final = 0.02
 """... and such that are, while the newest is followed: it stands at once, what is above it comes
 with the next turn. Elsewhere what is seen is made whatever it takes, or the view would move."""
@@ -94,7 +97,9 @@ class ChatView(QScrollArea):
         self._divider.undone.connect(self.whole_wanted)
         self.setWidget(self._page)
 
-        self._down = IconButton("arrow-down", "Go to the newest text", self, kind="outline")
+        self._down = IconButton(
+            "arrow-down", "Go to the newest text", self, kind="outline", size=16
+        )
         self._down.clicked.connect(self.go_down)
         self._down.hide()
         self.verticalScrollBar().valueChanged.connect(self._moved)
@@ -173,14 +178,12 @@ class ChatView(QScrollArea):
     def go_down(self) -> None:
         self._follow = True
         self._arrange()
-        self._down.hide()
 
     # --- Qt ---------------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
-        self._place_button()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -194,6 +197,7 @@ class ChatView(QScrollArea):
             return
         self._arranging = True
         try:
+            self._place_button()
             self._set_width()
             anchor = None if self._follow else self._anchor()
             self._made, self._began = False, time.thread_time()
@@ -202,7 +206,6 @@ class ChatView(QScrollArea):
                     break
         finally:
             self._arranging = False
-        self._place_button()
 
     def _fill(self, anchor: tuple[int, int] | None) -> bool:
         """One pass; whether a height was another one than thought."""
@@ -336,11 +339,12 @@ class ChatView(QScrollArea):
         if self._arranging:
             return
         self._follow = value >= self.verticalScrollBar().maximum() - _NEAR
-        self._down.setVisible(not self._follow)
         self._arrange()
 
     def _place_button(self) -> None:
-        self._down.setVisible(not self._follow and bool(self._turns))
+        wanted = not self._follow and bool(self._turns)
+        self._down.setVisible(wanted)
+        self.setViewportMargins(0, 0, 0, _STRIP if wanted else 0)
         self._down.adjustSize()
         x = (self.viewport().width() - self._down.width()) // 2
-        self._down.move(x, self.viewport().height() - self._down.height() - Space.M)
+        self._down.move(x, self.height() - (_STRIP + self._down.height()) // 2)

@@ -16,13 +16,19 @@ from app.ui.look.language import tr
 
 CONFIRM_MS: Final = 1_500
 
+_BESIDE: Final = 4
+"""Px between an icon and its text, over those that Qt leaves."""
+
 
 @lru_cache(maxsize=256)
-def pixmap(name: str, colour: str, size: int, ratio: float) -> QPixmap:
-    """Icon `name`, `size` px wide, for a screen of `ratio` device pixels a px."""
+def pixmap(name: str, colour: str, size: int, ratio: float, beside: int = 0) -> QPixmap:
+    """Icon `name`, `size` px wide, for a screen of `ratio` device pixels a px.
+
+    `beside` px at its right are empty.
+    """
     svg = (paths.assets() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
     renderer = QSvgRenderer(QByteArray(svg.replace("currentColor", colour).encode()))
-    result = QPixmap(round(size * ratio), round(size * ratio))
+    result = QPixmap(round((size + beside) * ratio), round(size * ratio))
     result.setDevicePixelRatio(ratio)
     result.fill(Qt.GlobalColor.transparent)
     painter = QPainter(result)
@@ -31,17 +37,17 @@ def pixmap(name: str, colour: str, size: int, ratio: float) -> QPixmap:
     return result
 
 
-def icon(name: str, colour: str, size: int) -> QIcon:
+def icon(name: str, colour: str, size: int, beside: int = 0) -> QIcon:
     """For the finest screen that there is; on a coarser one Qt takes it smaller."""
     app = QGuiApplication.instance()
     ratio = app.devicePixelRatio() if isinstance(app, QGuiApplication) else 1.0
-    return _icon(name, colour, size, ratio)
+    return _icon(name, colour, size, ratio, beside)
 
 
 @lru_cache(maxsize=256)
-def _icon(name: str, colour: str, size: int, ratio: float) -> QIcon:
+def _icon(name: str, colour: str, size: int, ratio: float, beside: int) -> QIcon:
     result = QIcon()
-    result.addPixmap(pixmap(name, colour, size, ratio))
+    result.addPixmap(pixmap(name, colour, size, ratio, beside))
     return result
 
 
@@ -62,7 +68,8 @@ class IconButton(QToolButton):
         super().__init__(parent)
         self._icon_name, self._role = name, role
         self.setProperty("kind", kind)
-        self.setIconSize(QSize(size, size))
+        self._beside = _BESIDE if text else 0
+        self.setIconSize(QSize(size + self._beside, size))
         self.setText(tr(text))
         if text:
             self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -87,6 +94,15 @@ class IconButton(QToolButton):
         if usual != "check":
             QTimer.singleShot(CONFIRM_MS, self, lambda: self.set_icon(usual))
 
+    def sizeHint(self) -> QSize:
+        result = super().sizeHint()
+        if self._beside:  # Qt leaves two blanks behind the text, and nothing before the icon
+            result.setWidth(result.width() - 2 * self.fontMetrics().horizontalAdvance(" ") - 2)
+        return result
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.EnabledChange):
@@ -100,7 +116,7 @@ class IconButton(QToolButton):
     def _paint_icon(self) -> None:
         role = self._role if self.isEnabled() else "muted"
         colour = getattr(theme.current(), role)
-        self.setIcon(icon(self._icon_name, colour, self.iconSize().width()))
+        self.setIcon(icon(self._icon_name, colour, self.iconSize().height(), self._beside))
 
 
 class Sign(QWidget):

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetricsF, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
 from app import paths
@@ -142,6 +142,11 @@ def font(px: float, weight: QFont.Weight = QFont.Weight.Normal, family: str = SA
     if family == MONO:
         result.setStyleHint(QFont.StyleHint.Monospace)
     return result
+
+
+def x_height(px: float) -> float:
+    """Of small letters, in px."""
+    return QFontMetricsF(font(px)).xHeight()
 
 
 def points(px: float) -> float:

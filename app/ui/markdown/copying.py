@@ -123,7 +123,7 @@ class _Writer:
         if not items:
             return ""
         decimal = items.format().style() == QTextListFormat.Style.ListDecimal
-        result = f"{items.itemText(block)} " if decimal else "- "
+        result = f"{items.itemText(block).rstrip()} " if decimal else "- "
         depth = items.format().indent()
         self._widths = [*self._widths[: depth - 1], *[0] * (depth - 1 - len(self._widths))]
         self._widths.append(len(result))

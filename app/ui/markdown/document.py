@@ -232,7 +232,7 @@ class DocumentWriter:
         place, left = self._place, self._left(self._place.frames)
         place.shape = self._indented(formats.code_line(language))
         place.chars = formats.code_chars()
-        top = self._gap("code") + CODE_HEADER + Space.M
+        top = self._gap("code") + CODE_HEADER
         self._new_block("code", self._indented(formats.code_line(language, top)), place.chars)
         here = self._cursor.position()
         place.code, place.begun, place.column = len(self._decorations), False, 0

@@ -34,12 +34,6 @@ CELL_PADDING: Final = 6
 EDGE: Final = " │ "
 """What parts the cells of a row that is a line."""
 
-_BULLETS: Final = (
-    QTextListFormat.Style.ListDisc,
-    QTextListFormat.Style.ListCircle,
-    QTextListFormat.Style.ListSquare,
-)
-
 
 class Mark(IntEnum):
     """What text is beyond its looks, as properties of its format: `copying` reads them."""
@@ -196,13 +190,13 @@ def link(base: QTextCharFormat, address: str) -> QTextCharFormat:
 
 
 def marker(number: int | None, mark: str, depth: int) -> QTextListFormat:
-    """The marker of one item, `depth` (from 1) lists deep."""
+    """The marker of one item, `depth` (from 1) lists deep; `markers` paints what is no number."""
     result = QTextListFormat()
     if number is None:
-        result.setStyle(_BULLETS[min(depth, len(_BULLETS)) - 1])
+        result.setStyle(QTextListFormat.Style.ListStyleUndefined)
     else:
         result.setStyle(QTextListFormat.Style.ListDecimal)
-        result.setNumberSuffix(mark)
+        result.setNumberSuffix(f"{mark}\N{HAIR SPACE}")
     result.setStart(1 if number is None else number)
     result.setIndent(min(depth, DEEPEST))
     return result

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import MONO, RADIUS, Size, Space
+from app.ui.markdown import markers
 from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.formats import CODE_HEADER, Mark
@@ -134,6 +135,8 @@ class TextView(QTextBrowser):
             area = self._area(i)
             if area.intersects(visible):
                 self._paint(painter, decoration, area)
+        painter.translate(-self.horizontalScrollBar().value(), 0)
+        markers.paint(painter, self.document(), visible)
         painter.end()
         super().paintEvent(event)
 

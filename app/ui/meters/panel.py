@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QShowEvent
+from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -25,6 +25,7 @@ from app.ui.meters.painted import BlockStrip, Legend, PositionBars, RoundBar, Sp
 from app.ui.meters.verdict import spread, verdict
 
 WIDTH: Final = 288
+_EDGE: Final = 20
 _ROWS: Final = 6
 
 
@@ -133,8 +134,8 @@ class MeterPanel(QScrollArea):
         page = QWidget()
         page.setProperty("kind", "panel")
         self.setProperty("kind", "panel")
-        column = QVBoxLayout(page)
-        column.setContentsMargins(Space.L + 4, Space.L, Space.L + 4, Space.L)
+        self._column = column = QVBoxLayout(page)
+        column.setContentsMargins(_EDGE, Space.L, _EDGE, Space.L)
         column.setSpacing(Space.M)
         parts = (self._first, self._buttons, self._figures, self._blocks, self.details, self._more)
         for part in parts:
@@ -146,10 +147,14 @@ class MeterPanel(QScrollArea):
         self.refresh()
 
     def offer(self, *, prove: bool, replay: bool) -> None:
-        """Which of the two can be done for the chat on view; neither is shown where none can."""
+        """Which of the two can be done for the chat on view.
+
+        They are seen where one can, and while an answer is drafted, so that nothing moves when
+        it ends.
+        """
         self.prove.setEnabled(prove)
         self.replay.setEnabled(replay)
-        self._buttons.setVisible(prove or replay)
+        self._show_buttons()
 
     def refresh(self) -> None:
         meters, counters, totals = self._meters, self._meters.counters, self._meters.counters.totals
@@ -188,12 +193,26 @@ class MeterPanel(QScrollArea):
             last = counters.last[-1]
             of = words.block(len(last.drafted) + 1, meters.block, last.reason)
         _tell(self.block, of if meters.block or counters.kept else "no drafter", "Block")
+        self._show_buttons()
         self._show_exact()
         self._show_device()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # The scroll bar has its room at the right edge, there or not: nothing moves with it.
+        bar = self.width() - self.viewport().width()
+        self._column.setContentsMargins(_EDGE, Space.L, max(0, _EDGE - bar), Space.L)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
+
+    def _show_buttons(self) -> None:
+        loaded = self._meters.model
+        drafts = loaded is not None and loaded.has_draft
+        coming = drafts and bool(self._meters.counters.totals.rounds)
+        possible = self.prove.isEnabled() or self.replay.isEnabled()
+        self._buttons.setVisible(coming or possible)
 
     def _show_exact(self) -> None:
         loaded = self._meters.model

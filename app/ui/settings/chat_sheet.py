@@ -73,7 +73,7 @@ class ChatSheet(Sheet):
         self.save.setProperty("kind", "outline")
         self.save.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._list = QVBoxLayout()
-        self._list.setSpacing(Space.XS)
+        self._list.setSpacing(Space.S)
         self.own = Group("System prompt", "Back to the settings, and no system prompt")
         self._lay_out()
         self.system.textChanged.connect(self._pause.start)

@@ -13,6 +13,7 @@ from app.settings import RANGES
 from app.ui.look.controls import Segments, repolish
 from app.ui.look.labels import note, section
 from app.ui.look.language import tr
+from app.ui.look.theme import Space
 
 
 class NumberRow(QWidget):
@@ -131,7 +132,7 @@ class Group(QWidget):
         self.reset.clicked.connect(self.reset_wanted)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(section(title))
+        row.addWidget(section(title, Space.M + Space.XS, Space.XS), 0, Qt.AlignmentFlag.AlignBottom)
         row.addStretch(1)
         row.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignBottom)
 

@@ -50,7 +50,7 @@ from app.ui.look.controls import is_text, press_focused
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice, Notices
-from app.ui.look.theme import Size, Space, Theme
+from app.ui.look.theme import Size, Theme
 from app.ui.meters.model import Meters
 from app.ui.meters.panel import MeterPanel
 from app.ui.models.getting import Getting
@@ -210,11 +210,7 @@ class MainWindow(QMainWindow):
         self._middle = middle = QVBoxLayout()
         middle.setSpacing(0)
         middle.addWidget(self.status, 0, Qt.AlignmentFlag.AlignHCenter)
-        finding = QHBoxLayout()
-        finding.setContentsMargins(Space.L, 0, Space.L, 0)
-        finding.addStretch(1)
-        finding.addWidget(self.finder, 1)
-        middle.addLayout(finding)
+        middle.addWidget(self.finder)
         middle.addWidget(self.chats, 1)
         middle.addWidget(below)
 

@@ -10,7 +10,7 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.conversation import Turn
+from app.conversation import End, Turn
 from app.engine import Figures, LoadedModel
 from app.proof import Subject
 from app.ui.models.loading import Loader
@@ -21,6 +21,8 @@ from app.ui.window.controller import Controller
 
 MOST: Final = 512
 """Tokens that are compared at most: plain decoding of a long answer takes its time."""
+
+_UNANSWERED: Final = (End.COMING, End.FAILED)
 
 
 class Proving(QObject):
@@ -53,10 +55,12 @@ class Proving(QObject):
 
     @property
     def question(self) -> Turn | None:
-        """What can be proved: the newest question of the chat on view."""
+        """What can be proved: the newest question of the chat on view, once it is answered."""
         model: LoadedModel | None = self._loader.model
         ready = model is not None and model.has_draft and not self._loader.obstacle
-        return self._controller.current.last_question if ready else None
+        answer = self._controller.current.last_answer
+        answered = answer is not None and answer.said and answer.end not in _UNANSWERED
+        return self._controller.current.last_question if ready and answered else None
 
     @property
     def answer(self) -> Turn | None:

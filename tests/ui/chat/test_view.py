@@ -226,3 +226,29 @@ def test_text_that_grows_is_painted_once(
         QApplication.processEvents()
         QApplication.processEvents()
         assert len([top for top in painted if top > 0]) == 1  # the question is above what is seen
+
+
+def test_the_button_to_the_newest_text_covers_no_words(
+    view: ChatView, wait_until: WaitUntil
+) -> None:
+    conversation = Conversation()
+    for i in range(12):
+        exchange(conversation, f"Question {i}", "word " * 90)
+    view.resize(400, 600)
+    view.show_path(conversation.path())
+    wait_until(lambda: all(a.rendered for a in view.answers))
+    bar = view.verticalScrollBar()
+    assert bar.value() == bar.maximum()
+    assert not view._down.isVisible()
+    assert view.viewport().height() == 600
+    bar.setValue(bar.maximum() - 300)
+    assert view._down.isVisible()
+    assert view._down.y() >= view.viewport().geometry().bottom()
+    assert view._down.geometry().bottom() < view.height()
+    before = bar.value()
+    wait_until(lambda: True)
+    assert bar.value() == before  # what is read stays where it is
+    view._down.click()
+    assert bar.value() == bar.maximum()
+    assert not view._down.isVisible()
+    assert view.viewport().height() == 600

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from app import paths
 from app.ui.look import icons, theme
 from app.ui.look.controls import Segments
+from app.ui.look.icons import IconButton
 from app.ui.look.palette import DARK, LIGHT, Palette
 from app.ui.look.theme import Theme
 
@@ -110,3 +111,12 @@ def test_a_larger_text_is_larger_everywhere(look: Theme, qtbot: QtBot) -> None:
     finally:
         look.set_text_size(15)
     assert label.font().pointSizeF() == pytest.approx(small)
+
+
+def test_a_button_has_as_much_air_behind_its_text_as_before_its_icon(look: Theme) -> None:
+    button = IconButton("check", "Prove", kind="outline", text="Prove it", size=14)
+    button.ensurePolished()
+    text = button.fontMetrics().horizontalAdvance("Prove it")
+    padding, border, before_icon, between = 12, 1, 2, 2 + 4
+    wanted = 2 * (padding + border) + before_icon + 14 + between + text
+    assert abs(button.sizeHint().width() - wanted) <= 4

@@ -24,7 +24,7 @@ from app.engine import (
     RoundTotals,
     Script,
 )
-from app.errors import EngineError
+from app.errors import ContextFullError, EngineError
 from app.proof import Proof
 from app.ui.look.theme import Theme
 from app.ui.proof.prover import DRAFTED, PLAIN
@@ -299,3 +299,27 @@ def test_the_first_difference_is_scrolled_to(
         y = lane._view.cursorRect(begin).top() - lane._area.verticalScrollBar().value()
         assert 0 <= y < lane._area.viewport().height()
         assert lane._area.verticalScrollBar().maximum() > 1_000
+
+
+def test_there_is_something_to_prove_once_it_is_answered(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text=TEXT * 40), batch=1)
+    window = open_window(engine)
+    prove, panel = window.actions_.prove, window.panel
+    window.controller.ask("Count")
+    assert not prove.isEnabled()
+    assert not panel.prove.isVisible()
+    wait_until(lambda: bool(window.chats.view.answers and window.chats.view.answers[0].turn.text))
+    assert not prove.isEnabled()
+    wait_until(panel.prove.isVisible)  # from the first figures on: nothing moves at the end
+    engine.hurry()
+    wait_until(lambda: not window.controller.busy)
+    assert prove.isEnabled()
+    assert panel.prove.isEnabled()
+    assert panel.prove.isVisible()
+    engine.script.error = ContextFullError("Too long.", remedy="Start anew.")
+    window.controller.ask("And all of it")
+    wait_until(lambda: not window.controller.busy)
+    assert not prove.isEnabled()
+    assert not panel.prove.isVisible()

@@ -1,0 +1,88 @@
+"""The signs before items that are not numbered: bullets, and the boxes of tasks.
+
+Qt draws them a blank before the text, which is too near, and crosses a task out that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QPainter,
+    QPen,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextDocument,
+    QTextListFormat,
+)
+
+from app.ui.look import theme
+from app.ui.look.theme import Size, Space
+
+_BULLET: Final = 5.0
+_BOX: Final = 14.0
+"""Widths in px."""
+
+_Marker = QTextBlockFormat.MarkerType
+
+
+def paint(painter: QPainter, document: QTextDocument, seen: QRectF) -> None:
+    """Those of the items in `seen`."""
+    for block in _blocks(document, seen):
+        items = block.textList()
+        if not items:
+            continue
+        task = block.blockFormat().marker()
+        if task != _Marker.NoMarker:
+            _paint_box(painter, place(document, block, _BOX), task == _Marker.Checked)
+        elif items.format().style() != QTextListFormat.Style.ListDecimal:
+            _paint_bullet(painter, place(document, block, _BULLET), items.format().indent())
+
+
+def place(document: QTextDocument, block: QTextBlock, size: float) -> QRectF:
+    """Of a sign that is `size` px wide: in the middle of the first line's small letters."""
+    at = document.documentLayout().blockBoundingRect(block).topLeft()  # lays it out
+    line = block.layout().lineAt(0)
+    text = line.naturalTextRect().translated(at)
+    middle = at.y() + line.y() + line.ascent() - theme.x_height(Size.BODY) / 2
+    if block.textDirection() == Qt.LayoutDirection.RightToLeft:
+        left = text.right() + Space.S
+    else:
+        left = text.left() - Space.S - size
+    return QRectF(left, middle - size / 2, size, size)
+
+
+def _blocks(document: QTextDocument, seen: QRectF) -> Iterator[QTextBlock]:
+    layout = document.documentLayout()
+    top = QPointF(seen.left(), seen.top())
+    block = document.findBlock(max(0, layout.hitTest(top, Qt.HitTestAccuracy.FuzzyHit)))
+    while block.isValid() and layout.blockBoundingRect(block).top() <= seen.bottom():
+        yield block
+        block = block.next()
+
+
+def _paint_bullet(painter: QPainter, area: QRectF, depth: int) -> None:
+    colour = QColor(theme.current().text)
+    painter.setPen(QPen(colour, 1))
+    painter.setBrush(Qt.BrushStyle.NoBrush if depth == 2 else QBrush(colour))
+    inside = area.adjusted(0.5, 0.5, -0.5, -0.5)
+    if depth > 2:
+        painter.drawRect(inside)
+    else:
+        painter.drawEllipse(inside)
+
+
+def _paint_box(painter: QPainter, area: QRectF, done: bool) -> None:
+    colours = theme.current()
+    painter.setPen(QPen(QColor(colours.text if done else colours.muted), 1.2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(area.adjusted(0.6, 0.6, -0.6, -0.6), 3, 3)
+    if done:
+        painter.setPen(QPen(QColor(colours.text), 1.6))
+        corners = [(0.26, 0.52), (0.43, 0.69), (0.74, 0.34)]
+        points = [area.topLeft() + QPointF(x * _BOX, y * _BOX) for x, y in corners]
+        painter.drawPolyline(points)

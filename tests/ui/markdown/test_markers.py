@@ -1,0 +1,95 @@
+"""Signs before items: far enough from the text, in the middle of its first line."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QImage, QPainter, QTextBlock, QTextDocument
+
+from app.ui.look import theme
+from app.ui.look.theme import Space, Theme
+from app.ui.markdown import markers
+from app.ui.markdown.document import DocumentWriter
+from app.ui.markdown.stream import MarkdownStream
+
+TEXT = """- one
+  - nested
+    - third
+- [x] done
+- [ ] still to do
+
+1. numbered
+
+- \N{ARABIC LETTER ALEF}\N{ARABIC LETTER BEH}
+"""
+WIDTH = 400
+
+
+def document_of(text: str) -> QTextDocument:
+    result = QTextDocument()
+    writer = DocumentWriter(result)
+    stream = MarkdownStream(writer)
+    stream.feed(text)
+    stream.finish()
+    result.setTextWidth(WIDTH)
+    return result
+
+
+def block_of(document: QTextDocument, text: str) -> QTextBlock:
+    block = document.begin()
+    while block.text() != text:
+        block = block.next()
+        assert block.isValid()
+    return block
+
+
+def painted(document: QTextDocument) -> QImage:
+    size = document.size().toSize()
+    result = QImage(size, QImage.Format.Format_RGB32)
+    result.fill(QColor(theme.current().window))
+    painter = QPainter(result)
+    markers.paint(painter, document, QRectF(result.rect()))
+    painter.end()
+    return result
+
+
+def inked(image: QImage, area: QRectF) -> int:
+    """How many px of `area` are painted."""
+    ground = QColor(theme.current().window)
+    place = area.toAlignedRect()
+    return sum(
+        image.pixelColor(x, y) != ground
+        for x in range(place.left(), place.right() + 1)
+        for y in range(place.top(), place.bottom() + 1)
+    )
+
+
+def test_a_sign_has_its_distance_and_stands_at_the_first_line(look: Theme) -> None:
+    document = document_of(TEXT)
+    layout = document.documentLayout()
+    for text in ("one", "nested", "third", "done"):
+        block = block_of(document, text)
+        area = markers.place(document, block, 6)
+        line = block.layout().lineAt(0)
+        top = layout.blockBoundingRect(block).top() + line.y()
+        left = layout.blockBoundingRect(block).left() + line.naturalTextRect().left()
+        assert left - area.right() == Space.S, text
+        assert top < area.top() < area.bottom() < top + line.ascent(), text
+
+
+def test_of_a_line_from_right_to_left_it_stands_at_the_right(look: Theme) -> None:
+    document = document_of(TEXT)
+    block = block_of(document, "\N{ARABIC LETTER ALEF}\N{ARABIC LETTER BEH}")
+    area = markers.place(document, block, 6)
+    assert area.left() > WIDTH - 60
+
+
+def test_each_item_without_a_number_has_its_sign(look: Theme) -> None:
+    document = document_of(TEXT)
+    image = painted(document)
+    inks = {
+        text: inked(image, markers.place(document, block_of(document, text), 14))
+        for text in ("one", "nested", "done", "still to do", "numbered")
+    }
+    assert inks["numbered"] == 0  # Qt's
+    assert inks["one"] > inks["nested"] > 0  # a disc, and a circle
+    assert inks["done"] > inks["still to do"] > 0  # with a tick, and without
