@@ -76,7 +76,7 @@ class KnownModel:
 
     A bundled pair has its checkpoints in `assets` / id; any other has hub sources, without
     `draft` where no drafter is known. `type` is how its weights are stored unless chosen
-    otherwise, `max_context` and `n_ctx` are tokens: the most it can, and a sensible start.
+    otherwise, `max_context` is the most tokens it can.
     `sampling` is by mode: thinking, coding, plain.
     """
 
@@ -87,7 +87,6 @@ class KnownModel:
     draft: HubSource | None = None
     type: str = ""
     max_context: int | None = None
-    n_ctx: int | None = None
     sampling: Mapping[str, VendorSampling] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

@@ -19,7 +19,8 @@ with status 1. Lower errors are translated where they arise, with
     ├── HistoryError             chats that cannot be read, kept or taken in
     ├── TemplateError            a chat template that cannot be used on this chat
     ├── ContextFullError         a prompt that does not fit the context
-    ├── DeviceError              a device that is absent or out of memory
+    ├── DeviceError              a device that is absent or that failed
+    │   └── OutOfMemoryError     one without the memory that is needed
     ├── NativeLibraryError       the native library is missing or does not match
     └── EngineError              the engine failed in a way that has no better name
 """
@@ -114,7 +115,11 @@ class ContextFullError(SlipstreamError):
 
 
 class DeviceError(SlipstreamError):
-    """A device that is absent, unusable or out of memory."""
+    """A device that is absent, unusable or that failed."""
+
+
+class OutOfMemoryError(DeviceError):
+    """A device, or the machine, without the memory that a load or an answer needs."""
 
 
 class NativeLibraryError(SlipstreamError):

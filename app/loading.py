@@ -18,7 +18,7 @@ class LoadChoice:
     """What is chosen before there are files: `model` is an id of the library or a folder.
 
     `draft` False leaves the drafter out; `draft_backend` None puts it beside the target.
-    `n_ctx` is the context in tokens, `threads` None one for each core,
+    `n_ctx` is the context in tokens, None as many as fit, `threads` None one for each core,
     `kv_type` None as exact as the weights. Raises `OptionError` for what cannot be loaded.
     """
 
@@ -26,14 +26,14 @@ class LoadChoice:
     backend: Backend = Backend.AUTO
     draft: bool = True
     draft_backend: Backend | None = None
-    n_ctx: int = _DEFAULT.n_ctx
+    n_ctx: int | None = _DEFAULT.n_ctx
     threads: int | None = _DEFAULT.threads
     kv_type: KvType | None = None
 
     def __post_init__(self) -> None:
-        limits.check("n_ctx", self.n_ctx)
-        if self.threads is not None:
-            limits.check("threads", self.threads)
+        for name in ("n_ctx", "threads"):
+            if (value := getattr(self, name)) is not None:
+                limits.check(name, value)
 
     def params(self, pair: Pair) -> LoadParams:
         """How the files of `pair` are loaded."""

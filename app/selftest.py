@@ -24,6 +24,9 @@ from app.passport import Check
 _POLL: Final = 0.1  # seconds
 _PROGRESS: Final = re.compile(r"(\w[\w ]*): +(\d+)%")
 
+# Its questions are short, and whatever is in use keeps its memory.
+_SELFTEST: Final = ("selftest", "--quick", "--json", "--ctx", "4096", "--model")
+
 OnProgress = Callable[[float, str], None]
 """Called with the share of the work that is done, and what is being done."""
 
@@ -38,7 +41,7 @@ def try_pair(
     Raises `ModelFileError` if the process died of it, `EngineError` if it could not run, and
     `JobCancelled`.
     """
-    argv = command or (sys.executable, "-m", "app", "selftest", "--quick", "--json", "--model")
+    argv = command or (sys.executable, "-m", "app", *_SELFTEST)
     process = subprocess.Popen(
         [*argv, str(folder)],
         stdin=subprocess.DEVNULL,

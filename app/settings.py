@@ -33,13 +33,13 @@ class Settings:
     """What the user can choose. Raises `OptionError` for a value it cannot hold.
 
     `seed` None draws a fresh one for every answer; `block` None leaves the block length to the
-    engine, `threads` None their number; `max_tokens` None is what the context holds. All are
-    absent from the file then. `draft_backend` is where the drafter runs, "same" beside the target.
-    `kv_type` "auto" keeps keys and values as exact as the weights are. `loop_guard` stops an
-    answer that repeats itself without end. `text_size` is in px, `zoom` in per cent. `language` is
-    a code, "en" for the words as they are written in this source, "system" for the desktop's.
-    `models_folder` is empty for the one in the user's data, `data` for the system's own place of
-    that; `xet` allows the hub's protocol of chunks.
+    engine, `threads` None their number; `n_ctx` None is as much context as fits, `max_tokens` None
+    what that holds. All are absent from the file then. `draft_backend` is where the drafter runs,
+    "same" beside the target. `kv_type` "auto" keeps keys and values as exact as the weights are.
+    `loop_guard` stops an answer that repeats itself without end. `text_size` is in px, `zoom` in
+    per cent. `language` is a code, "en" for the words as they are written in this source, "system"
+    for the desktop's. `models_folder` is empty for the one in the user's data, `data` for the
+    system's own place of that; `xet` allows the hub's protocol of chunks.
     """
 
     version: int = VERSION
@@ -55,7 +55,7 @@ class Settings:
     seed: int | None = None
     block: int | None = None
     max_tokens: int | None = None
-    n_ctx: int = 4096
+    n_ctx: int | None = None
     threads: int | None = None
     kv_type: Literal["auto", "f32", "f16", "bf16", "q8_0", "q4_0"] = "auto"
     think: bool = False

@@ -8,13 +8,16 @@ library: the first call does. `inspection` stands apart: only tests look so deep
 from app.binding.backends import backends_folder
 from app.binding.devices import devices, preferred_gpu
 from app.binding.library import ABI, library_path
-from app.binding.pair import NativePair
+from app.binding.pair import NativePair, estimate
 from app.binding.quantising import Rounding, quantize, row_bytes
 from app.binding.records import (
     MAX_BLOCK,
     Costs,
     DeviceInfo,
+    Estimate,
     Exactness,
+    Footprint,
+    Memory,
     NativeRound,
     PairInfo,
     WidthReason,
@@ -27,7 +30,10 @@ __all__ = [
     "MAX_BLOCK",
     "Costs",
     "DeviceInfo",
+    "Estimate",
     "Exactness",
+    "Footprint",
+    "Memory",
     "NativePair",
     "NativeRound",
     "NativeVocabulary",
@@ -38,6 +44,7 @@ __all__ = [
     "WidthReason",
     "backends_folder",
     "devices",
+    "estimate",
     "library_path",
     "preferred_gpu",
     "quantize",

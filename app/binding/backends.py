@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
-from app.binding.library import library, library_path
+from app.binding.library import library, library_path, talkative
 from app.binding.records import DeviceInfo
 from app.binding.registered import missing_gpu, registered
 from app.errors import DeviceError, SlipstreamError
@@ -88,7 +88,9 @@ def load_backend(path: Path) -> None:
     ggml = ctypes.CDLL(str(_ggml()))
     ggml.ggml_backend_load.argtypes = [ctypes.c_char_p]
     ggml.ggml_backend_load.restype = ctypes.c_void_p
-    if not ggml.ggml_backend_load(os.fsencode(path)):
+    with talkative():  # what a driver has found
+        loaded = ggml.ggml_backend_load(os.fsencode(path))
+    if not loaded:
         raise DeviceError(
             "It is no backend of this version of Slipstream.",
             remedy="Run `python3 dev.py setup`, which builds the matching one.",

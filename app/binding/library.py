@@ -5,10 +5,14 @@ A library with another ABI number is refused, with its path.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import importlib.util
+import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_void_p
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +22,11 @@ from app.binding.structs import (
     Costs,
     Device,
     Error,
+    Estimate,
     Exactness,
     Info,
     LoadOptions,
+    LogCallback,
     PromptOptions,
     PromptResult,
     Rounding,
@@ -29,7 +35,18 @@ from app.binding.structs import (
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 6
+ABI: Final = 7
+_INFO, _WARNING = 1, 2  # SLIP_LOG_INFO and SLIP_LOG_WARNING of the header
+
+_native = logging.getLogger("app.native")
+
+
+def _log_line(_level: int, line: bytes) -> None:
+    """What llama.cpp, ggml and their backends say: for the log file. Errors are raised too."""
+    _native.info("%s", line.decode("utf-8", "replace"))
+
+
+_on_line = LogCallback(_log_line)  # as long as the library, which keeps no hold of it
 
 
 def library_path() -> Path:
@@ -55,6 +72,16 @@ def library_path() -> Path:
     return path
 
 
+@contextmanager
+def talkative() -> Iterator[None]:
+    """Meanwhile all that is said goes to the log, not what warns alone: a load has 500 lines."""
+    library().slip_set_log(_on_line, _INFO)
+    try:
+        yield
+    finally:
+        library().slip_set_log(_on_line, _WARNING)
+
+
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
     """The loaded library, its ABI checked. Raises NativeLibraryError."""
@@ -77,14 +104,18 @@ def library() -> ctypes.CDLL:
             remedy="Run `python3 dev.py setup` to build the matching library.",
         )
     _declare(lib)
+    lib.slip_set_log(_on_line, _WARNING)
+    atexit.register(lib.slip_set_log, LogCallback(), 0)  # what is said later finds no Python
     return lib
 
 
 def _declare(lib: ctypes.CDLL) -> None:
     pair, tokens, error = c_void_p, POINTER(c_int32), POINTER(Error)
     signatures: dict[str, tuple[Any, list[Any]]] = {
+        "slip_set_log": (None, [LogCallback, c_int32]),
         "slip_device_count": (c_int32, []),
         "slip_device_get": (c_int32, [c_int32, POINTER(Device), error]),
+        "slip_estimate_load": (c_int32, [POINTER(LoadOptions), POINTER(Estimate), error]),
         "slip_load": (c_int32, [POINTER(LoadOptions), POINTER(pair), error]),
         "slip_free": (None, [pair]),
         "slip_get_info": (c_int32, [pair, POINTER(Info), error]),

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 from app.binding.arrays import floats, ints, raw_sampling, tokens_of
 from app.binding.library import library
-from app.binding.records import Costs, Exactness, NativeRound, PairInfo, WidthReason
+from app.binding.records import (
+    Costs,
+    Estimate,
+    Exactness,
+    Footprint,
+    Memory,
+    NativeRound,
+    PairInfo,
+    WidthReason,
+)
 from app.binding.registered import described
 from app.binding.sampling import Sampling, Verify
 from app.binding.status import check
@@ -25,7 +34,9 @@ from app.binding.structs import (
     PromptResult,
     RoundResult,
 )
+from app.binding.structs import Estimate as RawEstimate
 from app.binding.structs import Exactness as RawExactness
+from app.binding.structs import Footprint as RawFootprint
 from app.errors import TemplateError
 
 if TYPE_CHECKING:
@@ -50,14 +61,15 @@ class NativePair:
         device: str | None = None,
         draft_device: str | None = None,
         kv_type: str | None = None,
-        n_ctx: int = 4096,
+        n_ctx: int | None = 4096,
         n_ubatch: int = 512,
         threads: int | None = None,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         """`device` None is the CPU; `draft_device` None: the drafter runs where the target
         does. `kv_type` is how the target's attention keeps keys and values ("q8_0"); None: as
-        exact as the weights are. `threads` None: one a core.
+        exact as the weights are. `n_ctx` None: as much context as fits. `threads` None: one a
+        core.
 
         `progress` gets fractions from 0 to 1; False from it cancels the load.
         """
@@ -68,18 +80,8 @@ class NativePair:
         callback = ProgressCallback(
             (lambda fraction, _user: int(progress(fraction))) if progress else (lambda *_: 1)
         )
-        options = LoadOptions(
-            size=ctypes.sizeof(LoadOptions),
-            target=os.fsencode(target),
-            draft=os.fsencode(draft) if draft else None,
-            device=device.encode() if device else None,
-            draft_device=draft_device.encode() if draft_device else None,
-            kv_type=kv_type.encode() if kv_type else None,
-            n_ctx=n_ctx,
-            n_ubatch=n_ubatch,
-            n_threads=threads or 0,
-            progress=callback,
-        )
+        options = _options(target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, threads)
+        options.progress = callback
         error = Error()
         check(self._lib.slip_load(byref(options), byref(self.handle), byref(error)), error)
         try:
@@ -237,12 +239,64 @@ class NativePair:
     def _read_info(self) -> PairInfo:
         raw, error = Info(size=ctypes.sizeof(Info)), Error()
         check(self._lib.slip_get_info(self.handle, byref(raw), byref(error)), error)
-        apart = ("name", "quantisation", "device", "draft_device", "repairs")
+        apart = ("name", "quantisation", "device", "draft_device", "repairs", "footprint")
         return PairInfo(
             name=raw.name.decode("utf-8", "replace"),
             quantisation=raw.quantisation.decode(),
             device=described(raw.device),
             draft_device=described(raw.draft_device),
             repairs=raw.repairs.decode("utf-8", "replace"),
+            footprint=_footprint(raw.footprint),
             **{f: getattr(raw, f) for f in PairInfo.__dataclass_fields__ if f not in apart},
         )
+
+
+def estimate(
+    target: Path,
+    draft: Path | None = None,
+    *,
+    device: str | None = None,
+    draft_device: str | None = None,
+    kv_type: str | None = None,
+    n_ctx: int | None = None,
+    n_ubatch: int = 512,
+) -> Estimate:
+    """What a `NativePair` of these would take, and how much context fits; reads no weights.
+
+    Raises OutOfMemoryError where it would not fit, and what a load raises for its files.
+    """
+    raw, error = RawEstimate(size=ctypes.sizeof(RawEstimate)), Error()
+    options = _options(target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, None)
+    check(library().slip_estimate_load(byref(options), byref(raw), byref(error)), error)
+    return Estimate(raw.n_ctx, _footprint(raw.footprint))
+
+
+def _options(
+    target: Path,
+    draft: Path | None,
+    device: str | None,
+    draft_device: str | None,
+    kv_type: str | None,
+    n_ctx: int | None,
+    n_ubatch: int,
+    threads: int | None,
+) -> LoadOptions:
+    return LoadOptions(
+        size=ctypes.sizeof(LoadOptions),
+        target=os.fsencode(target),
+        draft=os.fsencode(draft) if draft else None,
+        device=device.encode() if device else None,
+        draft_device=draft_device.encode() if draft_device else None,
+        kv_type=kv_type.encode() if kv_type else None,
+        n_ctx=n_ctx or 0,
+        n_ubatch=n_ubatch,
+        n_threads=threads or 0,
+    )
+
+
+def _footprint(raw: RawFootprint) -> Footprint:
+    def memory(name: str) -> Memory:
+        part = getattr(raw, name)
+        return Memory(**{field: getattr(part, field) for field in Memory.__dataclass_fields__})
+
+    return Footprint(**{name: memory(name) for name in Footprint.__dataclass_fields__})

@@ -46,6 +46,46 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """`slip_memory` of the header: bytes of one memory that a load takes."""
+
+    weights: int = 0
+    context: int = 0  # keys, values and recurrent state
+    compute: int = 0  # of passes, while they run
+    drafter: int = 0  # all that is its own
+    free: int = 0  # 0 where it is not known
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.context + self.compute + self.drafter
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """`slip_footprint` of the header: what a load takes of each memory.
+
+    `device` is the target's GPU, `draft_device` the drafter's where that is another one: both
+    take nothing where there is none.
+    """
+
+    device: Memory = Memory()
+    draft_device: Memory = Memory()
+    host: Memory = Memory()
+
+    @property
+    def total(self) -> int:
+        return self.device.total + self.draft_device.total + self.host.total
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """`slip_estimate` of the header: what a load will take with a context of `n_ctx` tokens."""
+
+    n_ctx: int
+    footprint: Footprint
+
+
+@dataclass(frozen=True, slots=True)
 class PairInfo:
     """`slip_info` of the header. Sizes in bytes, lengths in tokens."""
 
@@ -66,6 +106,7 @@ class PairInfo:
     draft_device: DeviceInfo
     bos: int  # the token that begins a text, where the file names one, or -1
     eos: int  # the token that ends an answer
+    footprint: Footprint
     repairs: str  # what the target lacks and the load put in, in sentences
 
 

@@ -11,6 +11,7 @@ from app.errors import (
     EngineError,
     ModelFileError,
     OptionError,
+    OutOfMemoryError,
     PairMismatchError,
     SlipstreamError,
     UnsupportedModelError,
@@ -24,7 +25,7 @@ _ERRORS: Final[dict[int, type[SlipstreamError]]] = {
     4: UnsupportedModelError,
     5: PairMismatchError,
     6: DeviceError,
-    7: DeviceError,
+    7: OutOfMemoryError,
     8: ContextFullError,
     9: EngineError,
 }

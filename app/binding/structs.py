@@ -34,6 +34,7 @@ class Device(Structure):
     ]
 
 
+LogCallback = CFUNCTYPE(None, c_int32, c_char_p)
 ProgressCallback = CFUNCTYPE(c_int32, c_float, c_void_p)
 
 
@@ -51,6 +52,18 @@ class LoadOptions(Structure):
         ("progress", ProgressCallback),
         ("user", c_void_p),
     ]
+
+
+class Memory(Structure):
+    _fields_ = [(name, c_uint64) for name in ("weights", "context", "compute", "drafter", "free")]
+
+
+class Footprint(Structure):
+    _fields_ = [("device", Memory), ("draft_device", Memory), ("host", Memory)]
+
+
+class Estimate(Structure):
+    _fields_ = [("size", c_uint32), ("n_ctx", c_int32), ("footprint", Footprint)]
 
 
 class Info(Structure):
@@ -73,6 +86,7 @@ class Info(Structure):
         ("draft_device", Device),
         ("bos", c_int32),
         ("eos", c_int32),
+        ("footprint", Footprint),
         ("repairs", c_char * 512),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from app.cli import loading
@@ -13,7 +13,15 @@ from app.cli.client import BlockingClient, Interrupted
 from app.cli.command import INTERRUPTED, OK, Context, Job, Result
 from app.cli.console import Console
 from app.conversation import ChatMessage, Role
-from app.engine import Answer, AskParams, Decoded, FinishReason, Sampling, Verify
+from app.engine import (
+    Answer,
+    AskParams,
+    Decoded,
+    FinishReason,
+    LoadedModel,
+    Sampling,
+    Verify,
+)
 from app.errors import OptionError, SlipstreamError, valid_text
 from app.loading import LoadChoice
 
@@ -120,7 +128,7 @@ class _Ask:
             exact = opened.model.exact
             if exact is None and console.as_json and status == OK:
                 exact = _probed(opened.client)
-        return Result(_fields(answer, exact), status=status)
+        return Result(_fields(answer, exact, opened.model), status=status)
 
 
 def _probed(client: BlockingClient) -> bool | None:
@@ -202,7 +210,7 @@ def block_length(text: str) -> int | None:
     return None if text == "auto" else int(text)
 
 
-def _fields(answer: Answer, exact: bool | None) -> dict[str, object]:
+def _fields(answer: Answer, exact: bool | None, model: LoadedModel) -> dict[str, object]:
     totals = answer.totals
     return {
         "text": answer.text,
@@ -220,6 +228,8 @@ def _fields(answer: Answer, exact: bool | None) -> dict[str, object]:
         "plain_tokens_per_s": answer.plain_tokens_per_s,
         "speedup": answer.speedup,
         "exact": exact,
+        "n_ctx": model.n_ctx,
+        "memory": asdict(model.footprint),
         "backend": answer.backend,
         "device": answer.device,
         "phase_ms": {

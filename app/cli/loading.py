@@ -53,7 +53,8 @@ def add_options(parser: ArgumentParser) -> None:
         type=int,
         metavar="N",
         default=_DEFAULT.n_ctx,
-        help="tokens that a chat may have, prompt and answer together (default: %(default)s)",
+        help="tokens that a chat may have, prompt and answer together (default: as many as fit, "
+        "up to 32768)",
     )
 
 

@@ -195,7 +195,7 @@ class FakeEngine:
             device=gpu if gpu and on_gpu else self.device_list[0],
             layers=8,
             layers_on_device=8,
-            n_ctx=command.params.n_ctx,
+            n_ctx=command.params.n_ctx or 4096,
             n_vocab=4096,
             block=self.script.block if command.params.draft else 0,
         )

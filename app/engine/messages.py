@@ -13,10 +13,10 @@ its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from app.binding import DeviceInfo
+from app.binding import DeviceInfo, Footprint
 from app.conversation import ChatMessage
 from app.conversation import Role as Role  # a client builds the chat of a command from both
 from app.engine.params import AskParams, LoadParams
@@ -115,6 +115,7 @@ class LoadedModel:
     fallback: str = ""  # why the device is not the one asked for, if it is not
     exact: bool | None = None  # whether drafted text is plain text bit by bit; None: not known yet
     repairs: str = ""  # what its file lacks and was put in, in sentences
+    footprint: Footprint = field(default_factory=Footprint)  # what the load took of which memory
 
     @property
     def has_draft(self) -> bool:

@@ -250,4 +250,5 @@ def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedM
         draft_device=info.draft_device if info.draft_device.name != info.device.name else None,
         fallback=fallback,
         repairs=info.repairs,
+        footprint=info.footprint,
     )

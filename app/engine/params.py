@@ -37,15 +37,15 @@ class LoadParams:
     """Which files to load and how.
 
     `draft_backend` puts the drafter on another device than the target (None: the
-    same). `n_ctx` is the context in tokens, `n_ubatch` the micro-batch of prefill in
-    tokens, `threads` the CPU threads (None: as many as there are cores). `kv_type` None is
-    F32 beside weights that are all F32, and F16 else.
+    same). `n_ctx` is the context in tokens (None: as many as fit, up to 32,768), `n_ubatch`
+    the micro-batch of prefill in tokens, `threads` the CPU threads (None: as many as there are
+    cores). `kv_type` None is F32 beside weights that are all F32, and F16 else.
     """
 
     target: Path
     draft: Path | None = None
     backend: Backend = Backend.AUTO
-    n_ctx: int = 4096
+    n_ctx: int | None = None
     n_ubatch: int = 512
     threads: int | None = None
     draft_backend: Backend | None = None

@@ -15,9 +15,9 @@
  *   - Pairs do not know of each other, and two threads may use two of them, but for what
  *     llama.cpp has once a process: its backends, and its log. The first call that needs
  *     either (slip_load, slip_device_count, slip_device_get, slip_choose) starts the
- *     backends and takes the log over with llama_log_set, for good: lines go nowhere, or
- *     to stderr while the environment has SLIPSTREAM_NATIVE_LOG, and the last errors
- *     become part of a message. If two pairs fail at the same time, either message may
+ *     backends and takes the log over with llama_log_set, for good: lines go where
+ *     slip_set_log says, to stderr too while the environment has SLIPSTREAM_NATIVE_LOG,
+ *     and the last errors become part of a message. If two pairs fail at the same time, either message may
  *     tell of both.
  *   - Options and what they point to are copied: nothing of them is read after the call.
  *     slip_load_options.progress is called during slip_load alone.
@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 6
+#define SLIP_ABI 7
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -81,6 +81,19 @@ typedef struct slip_error {
 typedef struct slip_pair slip_pair;
 
 SLIP_API int32_t slip_abi(void);
+
+typedef enum slip_log_level {
+    SLIP_LOG_INFO    = 1,
+    SLIP_LOG_WARNING = 2,
+    SLIP_LOG_ERROR   = 3
+} slip_log_level;
+
+/* Called with a whole line of llama.cpp, ggml or a backend, without its end; from any thread. */
+typedef void (*slip_log)(int32_t level, const char * line);
+
+/* Lines of `least` and above go to `log` from now on, also those of backends that are loaded
+ * before any other call here. NULL: nowhere. */
+SLIP_API void slip_set_log(slip_log log, int32_t least);
 
 /* --- devices ----------------------------------------------------------------- */
 
@@ -117,13 +130,34 @@ typedef struct slip_load_options {
                                  drafts go through the host: correct, and slower */
     const char *  kv_type;    /* how the target's attention keeps keys and values: f32, f16, bf16, q8_0
                                * or q4_0; NULL for f32 beside weights that are all F32, and f16 else */
-    int32_t       n_ctx;      /* context in tokens */
+    int32_t       n_ctx;      /* context in tokens; 0: as many as fit, at most 32768 and what the target was made for */
     int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
     int32_t       n_threads;  /* CPU threads; 0: one for each physical performance core that the affinity
                                * mask and a container's quota leave */
     slip_progress progress;   /* may be NULL */
     void *        user;
 } slip_load_options;
+
+/* Bytes of one memory that a load takes. */
+typedef struct slip_memory {
+    uint64_t weights; /* of the target. The CPU's are mapped from the file: what is not read need not be there */
+    uint64_t context; /* keys and values of the target's attention, its recurrent state and the trace of that */
+    uint64_t compute; /* what the target's passes need on the way */
+    uint64_t drafter; /* all that is the drafter's */
+    uint64_t free;    /* what there was before; 0 if it is not known */
+} slip_memory;
+
+typedef struct slip_footprint {
+    slip_memory device;       /* of the target's GPU; zeros where it runs on the CPU */
+    slip_memory draft_device; /* of the drafter's GPU if that is another one; else zeros */
+    slip_memory host;
+} slip_footprint;
+
+typedef struct slip_estimate {
+    uint32_t size;
+    int32_t  n_ctx;           /* the context that it holds for */
+    slip_footprint footprint; /* what a load will take, with the longest context in use */
+} slip_estimate;
 
 typedef struct slip_info {
     uint32_t size;
@@ -144,10 +178,15 @@ typedef struct slip_info {
     slip_device draft_device;   /* the drafter's; as `device` without one */
     int32_t  bos;               /* the token that begins a text, where the file names one, or -1 */
     int32_t  eos;               /* the token that ends an answer */
+    slip_footprint footprint;   /* what the load took; `free` is what was left when it was asked */
     char     repairs[512];      /* what the files lack and the load put in, in sentences; empty if nothing */
 } slip_info;
 
-/* Loads a pair. On success *pair is owned by the caller, who gives it to slip_free. */
+/* What a load with these options will take, without any weight being read; n_ctx 0 finds the longest
+ * context that fits. SLIP_ERROR_MEMORY where the load would not fit, with the context that would. */
+SLIP_API slip_status slip_estimate_load(const slip_load_options * options, slip_estimate * estimate, slip_error * error);
+
+/* Loads a pair. SLIP_ERROR_MEMORY, before any weight is read, where slip_estimate_load says so. On success *pair is owned by the caller, who gives it to slip_free. */
 SLIP_API slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip_error * error);
 SLIP_API void        slip_free(slip_pair * pair); /* NULL is allowed. Also after a device failed */
 SLIP_API slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error * error);

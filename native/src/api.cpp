@@ -86,6 +86,10 @@ int32_t slip_abi(void) {
     return SLIP_ABI;
 }
 
+void slip_set_log(slip_log log, int32_t least) {
+    guarded(nullptr, [&] { slip_log_to(log, least); });
+}
+
 int32_t slip_device_count(void) {
     int32_t count = 0;
     guarded(nullptr, [&] {
@@ -103,6 +107,15 @@ slip_status slip_device_get(int32_t index, slip_device * device, slip_error * er
             throw slip_failure(SLIP_ERROR_OPTION, "There is no device of that number.");
         }
         *device = slip_device_describe(devices[index]);
+    });
+}
+
+slip_status slip_estimate_load(const slip_load_options * options, slip_estimate * estimate, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*options, "options");
+        check_size(*estimate, "estimate");
+        start_backends();
+        *estimate = slip_estimate_models(*options);
     });
 }
 

@@ -1,6 +1,7 @@
 #include "devices.h"
 
 #include "failure.h"
+#include "host_memory.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -46,7 +47,8 @@ slip_device slip_device_describe(ggml_backend_dev_t device) {
 
     size_t free = 0, total = 0;
     ggml_backend_dev_memory(device, &free, &total);
-    out.memory_free  = free;
+    // Of the processor's, ggml says that all of it is free.
+    out.memory_free  = out.kind == SLIP_DEVICE_CPU ? slip_host_memory_free() : free;
     out.memory_total = total;
     return out;
 }

@@ -87,8 +87,8 @@ bool slip_drafter_shape::any_full() const {
 // --- memory ------------------------------------------------------------------
 
 slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
-        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact) :
-    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(head_file) {
+        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact, bool measure) :
+    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(head_file), measure_(measure) {
     if (!backend_) {
         own_backend_.reset(ggml_backend_dev_init(device, nullptr));
         backend_ = own_backend_.get();
@@ -105,12 +105,17 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     if (head_file) {
         copy_head(*head_file);
     }
-    make_memory(device, n_ctx);
+    make_tensors(n_ctx);
+    make_memory(device);
     flash_ = !exact_ && flash_supported();
-    // Whatever the device cannot run must show now, not in the first answer.
+    // Whatever the device cannot run must show now, not in the first answer; so must what it has no room for, and the
+    // round of a full context is the largest.
     build(feed_, shape_.block, /*with_block*/ false);
     build(feed_wide_, k_wide, /*with_block*/ false);
-    round_graph(shape_.block - 1, /*hidden*/ false);
+    round_graph(n_cells_full_, n_ring_, shape_.block - 1, /*hidden*/ false);
+    if (!measure_) {
+        round_graph(shape_.block - 1, /*hidden*/ false);
+    }
     take_counts();
 }
 
@@ -134,6 +139,7 @@ void slip_drafter::load_weights(const llama_model * draft, const llama_model * t
     }
     head_      = llama_model_get_weight(target, "output.weight");
     embedding_ = llama_model_get_weight(target, "token_embd.weight");
+    taken_.device += llama_model_size(draft);
     if (!ggml_backend_buffer_is_host(embedding_->buffer)) {
         throw slip_failure(SLIP_ERROR_INTERNAL, "The target's embedding is not on the host.");
     }
@@ -143,7 +149,10 @@ void slip_drafter::copy_head(const slip_gguf_file & target_file) {
     const char * name = target_file.has_tensor("output.weight") ? "output.weight" : "token_embd.weight";
     head_tensor_.reset(ggml_init({ ggml_tensor_overhead(), nullptr, /*no_alloc*/ true }));
     head_ = ggml_dup_tensor(head_tensor_.get(), &target_file.tensor(name));
-    head_memory_.reset(ggml_backend_alloc_ctx_tensors(head_tensor_.get(), backend_));
+    head_memory_ = allocate(head_tensor_.get());
+    if (measure_) {
+        return;
+    }
     if (!head_memory_) {
         throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter's copy of the head.",
             "Let it run where the target does.");
@@ -164,8 +173,30 @@ llama_token * slip_drafter::staged_tokens() const {
     return reinterpret_cast<llama_token *>(staged<char>(in_.mask_full) + ggml_nbytes(in_.mask_full));
 }
 
+// Memory for tensors on the device; of a drafter that is measured, none, and nothing that is used must look for it.
+ggml_backend_buffer_ptr slip_drafter::allocate(ggml_context * ctx) {
+    ggml_backend_buffer_type_t type = ggml_backend_get_default_buffer_type(backend_);
+    taken_.device += ggml_backend_alloc_ctx_tensors_from_buft_size(ctx, type);
+    if (!measure_) {
+        return ggml_backend_buffer_ptr(ggml_backend_alloc_ctx_tensors_from_buft(ctx, type));
+    }
+    ggml_backend_buffer_ptr none(ggml_backend_buft_alloc_buffer(type, 0));
+    for (ggml_tensor * t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        t->buffer = none.get();
+    }
+    return none;
+}
+
+slip_drafter_memory slip_drafter::memory() const {
+    slip_drafter_memory out = taken_;
+    for (const graph * g : { &round_, &feed_, &feed_wide_ }) {
+        out.device += g->bytes;
+    }
+    return out;
+}
+
 // Everything of fixed size: caches, features, inputs.
-void slip_drafter::make_memory(ggml_backend_dev_t device, int32_t n_ctx) {
+void slip_drafter::make_tensors(int32_t n_ctx) {
     const int32_t n_taps = static_cast<int32_t>(shape_.taps.size());
     n_cells_full_ = padded(n_ctx + shape_.block);
     n_ring_       = std::min(n_cells_full_, padded(shape_.window + shape_.block + k_slack));
@@ -193,7 +224,17 @@ void slip_drafter::make_memory(ggml_backend_dev_t device, int32_t n_ctx) {
         layers_[il].v_cache = ggml_new_tensor_2d(ctx, type, shape_.n_heads_kv * shape_.head_dim, cells);
     }
 
-    memory_.reset(ggml_backend_alloc_ctx_tensors(ctx, backend_));
+}
+
+void slip_drafter::make_memory(ggml_backend_dev_t device) {
+    memory_ = allocate(tensors_.get());
+    for (const ggml_tensor * input : { in_.row_pos, in_.row_cell_full, in_.row_cell_ring, in_.block_pos, in_.block_cell_full,
+            in_.block_cell_ring, in_.noise, in_.mask_ring, in_.mask_full }) {
+        taken_.host += ggml_nbytes(input); // staged there
+    }
+    if (measure_) {
+        return;
+    }
     ggml_backend_buffer_type_t host = ggml_backend_dev_host_buffer_type(device);
     if (memory_) {
         const size_t n_drafted = shape_.block * sizeof(llama_token);
@@ -323,15 +364,22 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
     if (!g.memory) {
         g.memory.reset(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend_)));
     }
+    if (measure_) {
+        ggml_gallocr_reserve_n_size(g.memory.get(), g.nodes, nullptr, nullptr, &g.bytes);
+        return;
+    }
     if (!ggml_gallocr_alloc_graph(g.memory.get(), g.nodes)) {
         throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter.", "Choose a smaller context.");
     }
+    g.bytes = ggml_gallocr_get_buffer_size(g.memory.get(), 0);
 }
 
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
-    const int32_t end    = position() + shape_.block;
-    const int32_t n_full = std::min(n_cells_full_, padded(end));
-    const int32_t n_ring = std::min(n_ring_, padded(end));
+    const int32_t end = position() + shape_.block;
+    return round_graph(std::min(n_cells_full_, padded(end)), std::min(n_ring_, padded(end)), n_out, hidden);
+}
+
+const slip_drafter::graph & slip_drafter::round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden) {
     graph & g = round_;
     if (!g.nodes || g.n_kv_full != n_full || g.n_kv_ring != n_ring || g.n_out != n_out || g.hidden != hidden) {
         g.n_kv_full = n_full;
@@ -491,8 +539,9 @@ void slip_drafter::launch(const graph & g, size_t input_bytes) {
         throw slip_failure(SLIP_CANCELLED, "Cancelled.");
     }
     if (status != GGML_STATUS_SUCCESS) {
-        throw slip_failure(SLIP_ERROR_DEVICE, "The drafter failed with status " + std::to_string(status) + ".",
-            "Try again with a smaller context, or on the CPU.");
+        const bool memory = status == GGML_STATUS_ALLOC_FAILED;
+        throw slip_failure(memory ? SLIP_ERROR_MEMORY : SLIP_ERROR_DEVICE, "The drafter failed with status " + std::to_string(status) + ".",
+            memory ? "Choose a smaller context, or the CPU." : "Try again, or choose the CPU.");
     }
 }
 

@@ -42,15 +42,24 @@ struct slip_drafter_shape {
     bool any_full() const;
 };
 
+// What a drafter takes, in bytes.
+struct slip_drafter_memory {
+    uint64_t device = 0, host = 0;
+};
+
 class slip_drafter {
 public:
     // `n_ctx` positions can be fed. `exact`: cache in F32, no flash attention. The models and
     // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`, or on one of
     // its own where the target has none there. `head_file`: the target's file if that runs on another
-    // device, where its head is out of reach; else null. Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
+    // device, where its head is out of reach; else null. `measure`: made of sizes alone, beside models without data,
+    // it can tell memory() and do nothing else. Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
     slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
-        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact);
+        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact, bool measure);
     ~slip_drafter();
+
+    // Its weights, cache, queue and graphs, the largest of each that a context can bring.
+    slip_drafter_memory memory() const;
 
     // Positions whose features are fed or queued; the next block stands behind them.
     int32_t position() const { return n_fed_ + n_queued_; }
@@ -91,6 +100,7 @@ private:
         ggml_tensor *     result = nullptr;
         int32_t n_rows = 0, n_kv_full = 0, n_kv_ring = 0, n_out = 0;
         bool    hidden = false;
+        size_t  bytes  = 0; // of `memory`
     };
     struct layer {
         ggml_tensor *attn_norm, *wq, *wk, *wv, *wo, *q_norm, *k_norm, *ffn_norm, *ffn_gate, *ffn_up, *ffn_down;
@@ -106,10 +116,13 @@ private:
 
     void load_weights(const llama_model * draft, const llama_model * target);
     void copy_head(const slip_gguf_file & target_file);
-    void make_memory(ggml_backend_dev_t device, int32_t n_ctx);
+    void make_tensors(int32_t n_ctx);
+    void make_memory(ggml_backend_dev_t device);
+    ggml_backend_buffer_ptr allocate(ggml_context * ctx);
     void embed(llama_token token, float * out) const;
 
     const graph & round_graph(int32_t n_out, bool hidden);
+    const graph & round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden);
     void build(graph & g, int32_t n_rows, bool with_block);
     void project_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * x,
         ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows);
@@ -133,6 +146,8 @@ private:
     ggml_backend_ptr   own_backend_; // where the target's context has none for the device
     ggml_backend_t     backend_;
     bool               exact_, flash_ = false, apart_; // apart: not on the target's device
+    bool               measure_;
+    slip_drafter_memory taken_;
 
     std::vector<layer> layers_;
     ggml_tensor *fc_ = nullptr, *fc_norm_ = nullptr, *out_norm_ = nullptr, *head_ = nullptr;

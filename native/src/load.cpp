@@ -4,12 +4,14 @@
 #include "devices.h"
 #include "failure.h"
 #include "gguf_file.h"
+#include "host_memory.h"
 #include "log.h"
 #include "repairs.h"
 
 #include "llama-ext.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
@@ -108,7 +110,7 @@ bool on_abort(void * cancelled) {
     return static_cast<std::atomic<bool> *>(cancelled)->load(std::memory_order_relaxed);
 }
 
-llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & repairs, ggml_backend_dev_t device, progress_part part) {
+llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & repairs, ggml_backend_dev_t device, progress_part part, bool measure) {
     const bool on_gpu = slip_device_is_gpu(device);
     ggml_backend_dev_t devices[] = { on_gpu ? device : nullptr, nullptr };
 
@@ -119,6 +121,8 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = &part;
     params.load_mtp                    = false;
+    params.no_alloc                    = measure;
+    params.load_mode                   = measure ? LLAMA_LOAD_MODE_NONE : LLAMA_LOAD_MODE_AUTO;
     params.kv_overrides                = repairs.overrides();
 
     slip_log_take_errors();
@@ -163,73 +167,266 @@ ggml_type cache_type(const char * name, const slip_gguf_file & file) {
         "Use f32, f16, bf16, q8_0 or q4_0.");
 }
 
-} // namespace
+// A load of which nothing is made yet: devices found, files checked.
+struct plan {
+    explicit plan(const slip_load_options & options);
 
-slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled) {
-    if (options.n_ctx < 1 || options.n_ubatch < 8 || options.n_threads < 0) {
+    const slip_load_options & options;
+    ggml_backend_dev_t device, draft_device;
+    slip_gguf_file     target_file;
+    std::unique_ptr<slip_gguf_file> draft_file; // none for plain decoding only
+    slip_drafter_shape shape;
+    slip_repairs       repairs;
+
+    // `measure`: models without weights, and contexts without memory, to be asked what they would take.
+    slip_models models(bool measure) const;
+    void        add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & cancelled, bool measure) const;
+
+private:
+    llama_context_params context_params(const slip_models & models, int32_t n_ctx) const;
+};
+
+const slip_load_options & checked(const slip_load_options & options) {
+    if (options.n_ctx < 0 || options.n_ubatch < 8 || options.n_threads < 0) {
         throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch or threads are out of range.",
             "Use a micro-batch of 8 tokens or more.");
     }
+    return options;
+}
 
-    slip_models out;
-    out.device       = slip_device_find(options.device);
-    out.draft_device = options.draft_device ? slip_device_find(options.draft_device) : out.device;
-    out.n_ctx        = options.n_ctx;
+slip_repairs repairs_of(const slip_gguf_file & target) {
+    target.require_architecture("qwen35");
+    check_sizes(target, "qwen35");
+    return slip_repairs(target);
+}
 
-    const slip_gguf_file target_file(options.target);
-    target_file.require_architecture("qwen35");
-    check_sizes(target_file, "qwen35");
-    std::unique_ptr<slip_gguf_file> draft_file;
+plan::plan(const slip_load_options & options) :
+    options(checked(options)),
+    device(slip_device_find(options.device)),
+    draft_device(options.draft_device ? slip_device_find(options.draft_device) : device),
+    target_file(options.target),
+    repairs(repairs_of(target_file)) {
     if (options.draft) {
         draft_file = std::make_unique<slip_gguf_file>(options.draft);
         draft_file->require_architecture("dflash");
         check_sizes(*draft_file, "dflash");
         check_pair(target_file, *draft_file);
-        out.shape = slip_drafter_shape::read(*draft_file);
+        shape = slip_drafter_shape::read(*draft_file);
     }
+}
+
+slip_models plan::models(bool measure) const {
+    slip_models out;
+    out.device       = device;
+    out.draft_device = draft_device;
+    out.shape        = shape;
+    out.repairs      = repairs.told();
 
     const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
-    const slip_repairs repairs(target_file);
-    out.repairs = repairs.told();
-    out.target = load_model(target_file, repairs, out.device, { options.progress, options.user, 0.0f, share, false });
+    out.target = load_model(target_file, repairs, device, { options.progress, options.user, 0.0f, share, false }, measure);
     if (draft_file) {
-        out.draft = load_model(*draft_file, slip_repairs(*draft_file), out.draft_device, { options.progress, options.user, share, 1.0f, false });
+        out.draft = load_model(*draft_file, slip_repairs(*draft_file), draft_device, { options.progress, options.user, share, 1.0f, false }, measure);
     }
+    return out;
+}
 
+llama_context_params plan::context_params(const slip_models & models, int32_t n_ctx) const {
     const int32_t threads = options.n_threads > 0 ? options.n_threads : slip_cpu_cores();
     // The widest pass that is verified: llama.cpp wants room for one token more in a micro-batch.
-    const int32_t verify  = std::max(1, std::min({ out.shape.block, options.n_ubatch - 1, options.n_ctx - 1 }));
+    const int32_t verify  = std::max(1, std::min({ shape.block, options.n_ubatch - 1, n_ctx - 1 }));
 
     llama_context_params params = llama_context_default_params();
-    params.n_ctx               = static_cast<uint32_t>(options.n_ctx);
+    params.n_ctx               = static_cast<uint32_t>(n_ctx);
     params.n_batch             = static_cast<uint32_t>(options.n_ubatch);
     params.n_ubatch            = static_cast<uint32_t>(options.n_ubatch);
     params.n_seq_max           = 1;
-    params.n_rs_seq            = out.shape.block ? static_cast<uint32_t>(verify - 1) : 0;
+    params.n_rs_seq            = shape.block ? static_cast<uint32_t>(verify - 1) : 0;
     params.n_outputs_max       = static_cast<uint32_t>(verify);
     params.n_threads           = threads;
     params.n_threads_batch     = threads;
-    const bool exact = llama_model_ftype(out.target.get()) == LLAMA_FTYPE_ALL_F32;
     // Whoever keeps weights in full wants exactness: an F16 cache would add a thousand times the error
     // of all the rest, and so would the CPU's flash attention, which rounds to F16 on the way.
-    const std::string kept = options.kv_type ? options.kv_type : exact ? "f32" : "f16";
+    const std::string kept = options.kv_type ? options.kv_type : models.exact() ? "f32" : "f16";
     params.type_k = params.type_v = cache_type(kept.c_str(), target_file);
-    if (exact && params.type_v == GGML_TYPE_F32 && !out.on_gpu()) {
+    if (models.exact() && params.type_v == GGML_TYPE_F32 && !models.on_gpu()) {
         params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
     }
     params.no_perf             = false; // the count of reused graphs comes with it
+    return params;
+}
+
+void plan::add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & cancelled, bool measure) const {
+    llama_context_params params = context_params(to, n_ctx);
     params.abort_callback      = on_abort;
     params.abort_callback_data = &cancelled;
-    out.ctx_target = make_context(out.target.get(), params);
+    to.drafter.reset(); // before the context that it computes in
+    to.ctx_target = make_context(to.target.get(), params);
+    to.n_ctx      = n_ctx;
 
-    llama_context * ctx = out.ctx_target.get();
-    llama_set_async_inputs(ctx, out.on_gpu());
-    if (out.draft) {
+    llama_context * ctx = to.ctx_target.get();
+    llama_set_async_inputs(ctx, to.on_gpu());
+    if (to.draft) {
         llama_set_layer_inp_on_device(ctx, true);
-        const bool apart = out.draft_device != out.device;
-        out.drafter = std::make_unique<slip_drafter>(
-            out.shape, out.draft.get(), out.target.get(), apart ? &target_file : nullptr, ctx, out.draft_device, out.n_ctx, exact);
+        const bool apart = draft_device != device;
+        to.drafter = std::make_unique<slip_drafter>(
+            shape, to.draft.get(), to.target.get(), apart ? &target_file : nullptr, ctx, draft_device, n_ctx, to.exact(), measure);
     }
+}
+
+// --- what fits ---------------------------------------------------------------
+
+constexpr int32_t  k_ctx_most  = 32768; // of a context that nobody asked for...
+constexpr int32_t  k_ctx_least = 4096;  // ... which is not worth having below this
+constexpr int32_t  k_ctx_step  = 1024;
+constexpr uint64_t k_spare     = uint64_t(256) << 20; // for what a driver takes by itself, and whatever else runs
+
+uint64_t wanted(const slip_memory & m) {
+    return m.weights + m.context + m.compute + m.drafter;
+}
+
+// Whether a load fits into the memory of a device, or of the host. `roomy`: with something to spare.
+bool fits(const slip_memory & m, bool roomy, bool mapped = false) {
+    // Weights in a file need not all be in memory: it is slow without, but it goes.
+    const uint64_t least = mapped && !roomy ? wanted(m) - m.weights : wanted(m);
+    return m.free == 0 || (roomy ? least + least / 20 + k_spare : least) <= m.free;
+}
+
+bool fits(const slip_footprint & f, bool roomy) {
+    return fits(f.device, roomy) && fits(f.draft_device, roomy) && fits(f.host, roomy, /*mapped*/ true);
+}
+
+// What a context of n tokens takes, by what two others take: each token takes the same.
+slip_footprint between(const slip_estimate & low, const slip_estimate & high, int32_t n) {
+    const double share = double(n - low.n_ctx) / std::max(1, high.n_ctx - low.n_ctx);
+    const auto mix = [&](uint64_t a, uint64_t b) { return static_cast<uint64_t>(double(a) + share * (double(b) - double(a))); };
+    const auto memory = [&](const slip_memory & a, const slip_memory & b) {
+        return slip_memory { a.weights, mix(a.context, b.context), mix(a.compute, b.compute), mix(a.drafter, b.drafter), a.free };
+    };
+    return { memory(low.footprint.device, high.footprint.device), memory(low.footprint.draft_device, high.footprint.draft_device),
+        memory(low.footprint.host, high.footprint.host) };
+}
+
+std::string gigabytes(uint64_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.1f GB", double(bytes) / 1e9);
+    return text;
+}
+
+// Contexts of a load that is only measured.
+class measured {
+public:
+    explicit measured(const plan & of) : plan_(of), models_(of.models(/*measure*/ true)) {}
+
+    int32_t n_ctx_most() const {
+        const int32_t trained = llama_model_n_ctx_train(models_.target.get());
+        return trained > 0 ? std::min(k_ctx_most, trained) : k_ctx_most;
+    }
+
+    slip_estimate at(int32_t n_ctx) {
+        plan_.add_contexts(models_, n_ctx, never_, /*measure*/ true);
+        slip_estimate out = { sizeof(slip_estimate), n_ctx, models_.footprint() };
+        // What is free is asked without them, as the recurrent state is there all the same; and behind the first use of a
+        // device, of which its driver takes a share.
+        models_.drafter.reset();
+        models_.ctx_target.reset();
+        const slip_footprint now = models_.footprint();
+        out.footprint.device.free       = now.device.free;
+        out.footprint.draft_device.free = now.draft_device.free;
+        out.footprint.host.free         = now.host.free;
+        return out;
+    }
+
+    // The longest context up to `most` that fits with something to spare; k_ctx_least if none does.
+    slip_estimate longest(int32_t most) {
+        const slip_estimate high = at(most);
+        if (fits(high.footprint, true) || most <= k_ctx_least) {
+            return high;
+        }
+        const slip_estimate low = at(k_ctx_least);
+        int32_t n = most / k_ctx_step * k_ctx_step;
+        while (n > low.n_ctx && !fits(between(low, high, n), true)) {
+            n -= k_ctx_step;
+        }
+        return n > low.n_ctx ? at(n) : low;
+    }
+
+private:
+    const plan &      plan_;
+    std::atomic<bool> never_ { false };
+    slip_models       models_; // after the flag that its contexts read
+};
+
+// Throws SLIP_ERROR_MEMORY where the load does not fit, saying of what it is too much.
+slip_estimate estimated(const plan & of) {
+    measured load(of);
+    const slip_estimate out = of.options.n_ctx > 0 ? load.at(of.options.n_ctx) : load.longest(load.n_ctx_most());
+    const slip_footprint & f = out.footprint;
+    if (fits(f, false)) {
+        return out;
+    }
+    const bool on_device = !fits(f.device, false), on_draft = !on_device && !fits(f.draft_device, false);
+    const slip_memory & m = on_device ? f.device : on_draft ? f.draft_device : f.host;
+    std::string remedy = "Choose a smaller quantisation";
+    if (const slip_estimate other = load.longest(std::min(out.n_ctx, load.n_ctx_most())); fits(other.footprint, true) && other.n_ctx < out.n_ctx) {
+        remedy = "Choose a context of " + std::to_string(other.n_ctx) + ", which fits, a smaller quantisation";
+    }
+    throw slip_failure(SLIP_ERROR_MEMORY,
+        "With a context of " + std::to_string(out.n_ctx) + " tokens it takes " + gigabytes(wanted(m)) + ", and " +
+            (on_device ? slip_device_describe(of.device).description : on_draft ? slip_device_describe(of.draft_device).description : "this machine") +
+            " has " + gigabytes(m.free) + " free.",
+        remedy + (on_device || on_draft ? ", or the CPU." : ", or close other programs."));
+}
+
+} // namespace
+
+slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled) {
+    const plan load(options);
+    const int32_t n_ctx = estimated(load).n_ctx;
+    slip_models out = load.models(/*measure*/ false);
+    for (int32_t n = n_ctx;; n = std::max(k_ctx_least, n / 2)) {
+        try {
+            load.add_contexts(out, n, cancelled, /*measure*/ false);
+            return out;
+        } catch (const slip_failure & failure) {
+            // What is free is not all that can be had in one piece, and others take of it meanwhile.
+            if (failure.status != SLIP_ERROR_MEMORY || options.n_ctx > 0 || n <= k_ctx_least) {
+                throw;
+            }
+        }
+    }
+}
+
+slip_estimate slip_estimate_models(const slip_load_options & options) {
+    return estimated(plan(options));
+}
+
+bool slip_models::exact() const {
+    return llama_model_ftype(target.get()) == LLAMA_FTYPE_ALL_F32;
+}
+
+slip_footprint slip_models::footprint() const {
+    slip_footprint out = {};
+    if (ctx_target) {
+        for (const auto & [type, bytes] : llama_get_memory_breakdown(ctx_target.get())) {
+            slip_memory & m = on_gpu() && !ggml_backend_buft_is_host(type) ? out.device : out.host;
+            m.weights += bytes.model;
+            m.context += bytes.context;
+            m.compute += bytes.compute;
+        }
+        // While it drafts, each pass leaves the layers' inputs that the drafter reads; and the host has room for logits.
+        slip_memory & on = on_gpu() ? out.device : out.host;
+        on.compute += uint64_t(shape.taps.size()) * llama_model_n_embd(target.get()) * llama_n_ubatch(ctx_target.get()) * sizeof(float);
+        const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(target.get()));
+        out.host.compute += uint64_t(n_vocab) * std::max(1, shape.block) * sizeof(float);
+    }
+    const bool third = drafts_on_gpu() && draft_device != device;
+    if (drafter) {
+        (third ? out.draft_device : drafts_on_gpu() ? out.device : out.host).drafter += drafter->memory().device;
+        out.host.drafter += drafter->memory().host;
+    }
+    out.device.free       = on_gpu() ? slip_device_describe(device).memory_free : 0;
+    out.draft_device.free = third ? slip_device_describe(draft_device).memory_free : 0;
+    out.host.free         = slip_host_memory_free();
     return out;
 }
 

@@ -27,7 +27,14 @@ struct slip_models {
 
     bool on_gpu() const;
     bool drafts_on_gpu() const;
+    bool exact() const; // weights all in F32
+
+    // What its contexts take, or would if they were made for measuring; and what is free now.
+    slip_footprint footprint() const;
 };
+
+// Reads no weights. Throws slip_failure, SLIP_ERROR_MEMORY where the load would not fit.
+slip_estimate slip_estimate_models(const slip_load_options & options);
 
 // Throws slip_failure. `cancelled` stops a running pass on the CPU; it must outlive the contexts.
 slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled);

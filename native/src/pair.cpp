@@ -18,6 +18,20 @@ namespace {
 constexpr llama_seq_id k_seq = 0;
 constexpr int32_t      k_probe_tokens = 64; // context in which costs are measured
 
+constexpr int32_t k_no_memory = -2; // of llama_process: no room for the graph
+
+// llama_process, which throws where the buffers for a graph of another shape cannot be had.
+int32_t processed(llama_context * ctx, llama_batch_ext * batch) {
+    try {
+        return llama_process(ctx, LLAMA_PROCESS_TYPE_DECODE, batch);
+    } catch (const std::exception & error) {
+        if (std::strstr(error.what(), "alloc")) {
+            return k_no_memory;
+        }
+        throw;
+    }
+}
+
 int64_t now_us() {
     return llama_time_us();
 }
@@ -60,6 +74,7 @@ slip_info slip_pair::info() const {
     const bool has_bos  = llama_model_meta_val_str(target, "tokenizer.ggml.bos_token_id", bos, sizeof(bos)) > 0;
     out.bos             = has_bos ? llama_vocab_bos(vocab()) : -1;
     out.eos             = llama_vocab_eos(vocab());
+    out.footprint       = models_.footprint();
     std::snprintf(out.repairs, sizeof(out.repairs), "%s", models_.repairs.c_str());
     return out;
 }
@@ -83,7 +98,7 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
     llama_context * ctx = models_.ctx_target.get();
     const int32_t reused = llama_perf_context(ctx).n_reused;
     slip_log_take_errors();
-    const int32_t status = llama_process(ctx, LLAMA_PROCESS_TYPE_DECODE, batch);
+    const int32_t status = processed(ctx, batch);
     counts_.rebuilt += llama_perf_context(ctx).n_reused == reused;
     ++counts_.launched;
     if (status != 0) {
@@ -91,9 +106,13 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
             reset(); // a pass that stopped half-way leaves the recurrent state anywhere
             throw slip_failure(SLIP_CANCELLED, "Cancelled.");
         }
-        throw slip_failure(SLIP_ERROR_DEVICE,
-            "A pass failed with status " + std::to_string(status) + ": " + slip_log_take_errors(),
-            "Try again with a smaller context, or on the CPU.");
+        const std::string why = slip_log_take_errors();
+        if (status == k_no_memory) {
+            throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for a pass: " + why,
+                "Choose a smaller context, or the CPU.");
+        }
+        throw slip_failure(SLIP_ERROR_DEVICE, "A pass failed with status " + std::to_string(status) + ": " + why,
+            "Try again, or choose the CPU.");
     }
     held_.insert(held_.end(), tokens, tokens + n);
     n_last_    = n;

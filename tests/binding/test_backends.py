@@ -22,6 +22,7 @@ SOURCES = {
     "dies": f"{AT_LOAD} {{ __builtin_trap(); }}",
     "leaves": f"{AT_LOAD} {{ _Exit(3); }}",
     "hangs": f"{AT_LOAD} {{ pause(); }}",
+    "older": "static int reg[64] = {1}; void * ggml_backend_init(void) { return reg; }",
     "other": "int ggml_backend_of_another_program(void) { return 1; }",
     "lacks": "int no_such_function(void); int call(void) { return no_such_function(); }",
 }
@@ -58,6 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("dies", r"ended the process that tried it \(SIG"),
         ("leaves", r"ended the process that tried it \(exit status 3\)"),
+        ("older", "no backend of this version"),
         ("other", "no backend of this version"),
         ("lacks", "no_such_function"),
         ("cut", "cannot be loaded|ended the process"),

@@ -14,8 +14,8 @@ from tests.cli.support import Slipstream
 FIELDS = (
     "text reasoning token_ids finish_reason prompt_tokens completion_tokens rounds drafted "
     "accepted accepted_per_round mean_accepted_length tokens_per_s plain_tokens_per_s speedup "
-    "exact backend device phase_ms syncs_per_round graphs_rebuilt graphs_run_per_round "
-    "bytes_to_host_per_round"
+    "exact n_ctx memory backend device phase_ms syncs_per_round graphs_rebuilt "
+    "graphs_run_per_round bytes_to_host_per_round"
 ).split()
 
 
@@ -77,7 +77,7 @@ def test_how_to_load_reaches_the_engine(
     slipstream(*command)
     asked, default = engine.loads[0].params, engine.loads[-1].params
     assert (asked.backend, asked.draft_backend, asked.n_ctx) == ("gpu", "cpu", 777)
-    assert (default.backend, default.draft_backend, default.n_ctx) == ("auto", None, 4096)
+    assert (default.backend, default.draft_backend, default.n_ctx) == ("auto", None, None)
     assert "q8_0" in [load.params.kv_type for load in engine.loads]
     assert (asked.kv_type, default.kv_type) == (None, None)
 

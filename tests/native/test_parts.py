@@ -13,7 +13,12 @@ NATIVE = Path(__file__).resolve().parents[2] / "native"
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"), [("governor", ["governor", "acceptance"]), ("cores", ["cores"])]
+    ("name", "parts"),
+    [
+        ("governor", ["governor", "acceptance"]),
+        ("cores", ["cores"]),
+        ("host-memory", ["host_memory"]),
+    ],
 )
 def test_by_itself(tmp_path: Path, name: str, parts: list[str]) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")

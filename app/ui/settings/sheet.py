@@ -46,7 +46,7 @@ _NUMBERS: Final = (
     ("seed", "Seed", "The same seed gives the same answer.", int, "random"),
     ("block", "Guess length", "Tokens checked in one step, at most.", int, "auto"),
     ("max_tokens", "Answer limit", "Tokens of one answer, its thinking included.", int, "context"),
-    ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, ""),
+    ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, "what fits"),
     ("threads", "Threads", "Of the CPU; reloads the model.", int, "auto"),
     ("text_size", "Text size", "In px: Ctrl and + or - change it too.", int, ""),
     ("zoom", "Zoom", "Per cent, of everything; from the next start on.", int, ""),
@@ -253,7 +253,9 @@ class SettingsSheet(Sheet):
             block = "Plays no part: the model was loaded without a drafter."
         elif model is not None and (settings.block or 0) > model.block:
             block = f"This drafter guesses {model.block} at most: {model.block} are used."
-        if model is not None and model.n_ctx != settings.n_ctx:
+        if model is not None and settings.n_ctx is None:
+            context = f"{model.n_ctx:,} fit, and are in use."
+        elif model is not None and model.n_ctx != settings.n_ctx:
             context = f"{model.n_ctx:,} are in use: the most that this model was made for."
         numbers["block"].tell(block)
         numbers["n_ctx"].tell(context)

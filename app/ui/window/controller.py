@@ -286,7 +286,7 @@ class Controller(QObject):
         draft = None if s.draft_backend == "same" else Backend(s.draft_backend)
         known = catalog.find(s.model)
         # Beyond what it was made for, a model answers nonsense and takes memory for it.
-        n_ctx = min(s.n_ctx, (known and known.max_context) or s.n_ctx)
+        n_ctx = s.n_ctx and min(s.n_ctx, (known and known.max_context) or s.n_ctx)
         self._loader.load(
             LoadChoice(
                 s.model,

@@ -33,7 +33,13 @@ from PySide6.QtWidgets import (
 from app import catalog, paths
 from app.conversation import Conversation, Removed
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
-from app.errors import AttachmentError, DeviceError, OptionError, SlipstreamError
+from app.errors import (
+    AttachmentError,
+    DeviceError,
+    OptionError,
+    OutOfMemoryError,
+    SlipstreamError,
+)
 from app.files import check_writable
 from app.history import Codec, History
 from app.library import ModelStatus
@@ -604,6 +610,8 @@ class MainWindow(QMainWindow):
         """It could not be loaded, or went with its device: with the buttons that may mend it."""
         told = self._tell(error, "model")
         told.add_button("Try again").clicked.connect(self.controller.load)
+        if isinstance(error, OutOfMemoryError) and self.flow.current.n_ctx is not None:
+            told.add_button("Fit the context").clicked.connect(lambda: self.flow.change(n_ctx=None))
         if isinstance(error, DeviceError) and self.flow.current.backend != "cpu":
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
@@ -658,8 +666,7 @@ class MainWindow(QMainWindow):
     def _use_new_model(self, model: str) -> None:
         self.model_list.refresh()
         known = catalog.find(model)
-        more = {"n_ctx": known.n_ctx} if known and known.n_ctx else {}
-        self.flow.change(model=model, **more)
+        self.flow.change(model=model)
         self.notices.add(f"{known.title if known else model} is ready.", "It is being loaded.")
 
     def _show_getting(self) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
-from app.errors import DeviceError, OutputError
+from app.errors import DeviceError, OutOfMemoryError, OutputError
 from app.history import History
 from app.settings import Settings
 from app.ui.window.main_window import MainWindow
@@ -40,6 +40,22 @@ def test_no_gpu_offers_the_cpu_and_goes_once_it_is_loaded(
     button(window, "Use the CPU").click()
     wait_until(lambda: window.header.chip.state.text == "DFlash ready")
     assert window.flow.current.backend == "cpu"
+    assert notices(window) == []
+
+
+def test_what_does_not_fit_offers_a_context_that_does(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine()
+    engine.script.load_error = OutOfMemoryError("It takes 9 GB.", remedy="Choose 8192.")
+    window = open_window(engine, wait=False, n_ctx=65_536)
+    wait_until(lambda: notices(window) == ["It takes 9 GB."])
+    assert button(window, "Use the CPU")
+    engine.script.load_error = None
+    button(window, "Fit the context").click()
+    wait_until(lambda: window.header.chip.state.text == "DFlash ready")
+    assert window.flow.current.n_ctx is None
+    assert engine.loads[-1].params.n_ctx is None
     assert notices(window) == []
 
 

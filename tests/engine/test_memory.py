@@ -1,0 +1,153 @@
+"""What a load takes is known before it, and what does not fit is refused with a way out."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.binding import Footprint, Memory, NativePair, devices, estimate
+from app.engine import Backend
+from app.library import Pair
+from tests.conftest import ROOT
+
+from .conftest import BACKEND
+
+pytestmark = pytest.mark.usefixtures("_named_backend")
+
+MIB = 2**20
+
+
+def place() -> str | None:
+    gpus = [d.name for d in devices() if d.kind == "gpu" and d.usable]
+    return gpus[0] if BACKEND is Backend.GPU else None
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.parametrize("draft", [True, False])
+@pytest.mark.parametrize("n_ctx", [512, 8192])
+def test_an_estimate_is_what_a_load_then_takes(demo_files: Pair, n_ctx: int, draft: bool) -> None:
+    files = (demo_files.target, demo_files.draft if draft else None)
+    before = estimate(*files, device=place(), n_ctx=n_ctx)
+    assert before.n_ctx == n_ctx
+    loaded = NativePair(*files, device=place(), n_ctx=n_ctx, threads=1)
+    after = loaded.info.footprint
+    loaded.close()
+    for told, taken in zip(memories(before.footprint), memories(after), strict=True):
+        assert told.total == pytest.approx(taken.total, rel=0.1)
+    on = after.device if BACKEND is Backend.GPU else after.host
+    assert on.weights >= demo_files.target.stat().st_size * 0.9
+    assert (on.drafter > 0) is draft
+    assert on.context > 0
+    assert on.compute > 0
+    assert on.free > 0
+
+
+def memories(footprint: Footprint) -> tuple[Memory, ...]:
+    return footprint.device, footprint.draft_device, footprint.host
+
+
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="a card's memory is not the process's")
+def test_the_process_grows_by_what_a_context_takes(demo_files: Pair) -> None:
+    sizes, grown = [], []
+    for n_ctx in (512, 512, 65_536):  # the first one also brings what stays
+        before = resident()
+        loaded = NativePair(demo_files.target, n_ctx=n_ctx, threads=1)
+        grown.append(resident() - before)
+        sizes.append(loaded.info.footprint.host.context)
+        loaded.close()
+    assert grown[2] - grown[1] == pytest.approx(sizes[2] - sizes[1], rel=0.1)
+
+
+def test_as_much_context_as_fits_is_no_more_than_32768(demo_files: Pair) -> None:
+    assert estimate(demo_files.target, demo_files.draft, device=place()).n_ctx == 32_768
+
+
+def in_little_memory(demo_files: Pair, program: str) -> list[Any]:
+    """What a program prints that may take more memory only as it says itself."""
+    head = f"""
+        import json, resource
+        from pathlib import Path
+        from app.binding import NativePair, estimate
+        from app.errors import OutOfMemoryError
+        target, draft = Path({str(demo_files.target)!r}), Path({str(demo_files.draft)!r})
+
+        def allow(more):
+            size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+            limit = resource.RLIM_INFINITY if more is None else size + more
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(program)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    shown: list[Any] = json.loads(done.stdout)
+    return shown
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
+def test_the_context_shrinks_to_what_fits_and_more_is_refused(demo_files: Pair) -> None:
+    shown = in_little_memory(
+        demo_files,
+        """
+        whole = estimate(target, draft)
+        allow(whole.footprint.host.total + (280 << 20) - (120 << 20))
+        some = estimate(target, draft)
+        try:
+            NativePair(target, draft, n_ctx=whole.n_ctx * 8, threads=1)
+        except OutOfMemoryError as error:
+            refused = [error.message, error.remedy]
+        loaded = NativePair(target, draft, n_ctx=None, threads=1)
+        allow(None)
+        print(json.dumps([whole.n_ctx, some.n_ctx, loaded.info.n_ctx, *refused]))
+        loaded.close()
+        """,
+    )
+    whole, some, loaded, message, remedy = shown
+    assert whole == 32_768
+    assert 4096 < some < whole
+    assert 4096 <= loaded <= some  # in one piece there may be less
+    assert re.search(r"262144 tokens it takes [\d.]+ GB, and this machine has [\d.]+ GB", message)
+    assert re.search(r"Choose a context of \d+, which fits", remedy)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
+def test_out_of_memory_in_a_chat_leaves_the_pair_usable(demo_files: Pair) -> None:
+    shown = in_little_memory(
+        demo_files,
+        """
+        loaded = NativePair(target, draft, n_ctx=8192, threads=1)
+        tokens = loaded.tokenize("The quick brown fox. ")
+        said = []
+        allow(4 << 20)
+        try:
+            loaded.prompt(tokens)
+        except OutOfMemoryError as error:
+            said = [error.message, error.remedy]
+        allow(None)
+        first, _ = loaded.prompt(tokens)
+        print(json.dumps([said, first >= 0, loaded.round(4).emitted != ()]))
+        loaded.close()
+        """,
+    )
+    (message, remedy), first, emitted = shown
+    assert "memory" in message
+    assert "smaller context" in remedy
+    assert first
+    assert emitted
