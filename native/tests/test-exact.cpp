@@ -3,11 +3,14 @@
 // long contexts, and operation by operation, which tells where a model's difference comes from.
 //
 //   test-exact [--device CUDA0] [--types f32,f16,bf16,q8_0,q4_K,q5_K,q6_K] [--kv f16] [--no-flash] [--contexts 10,1000]
-//              [--widths 32] [--shape small|4b] [--threads 2] [--no-ops | --no-models] [MODEL.gguf...]
+//              [--widths 32] [--shape small|4b] [--threads 2] [--no-ops | --no-models] [--quick] [MODEL.gguf...]
 //
 // With files only these are read. A line a case; exit code 1 if one fails. How a position was reached is looked at
 // too: by prefill, by single steps, by a wide pass of which a part was taken back. Prefill in large pieces may take
 // other kernels of a GPU: its line says `note` there, not FAILED.
+//
+// --quick takes some widths, two shapes of products, and attention over the caches of --kv alone: for a software
+// renderer, which compiles each shader for seconds.
 
 #include "random-qwen35.h"
 
@@ -23,6 +26,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
@@ -36,11 +40,22 @@ struct options {
     std::vector<ggml_type>   kv { GGML_TYPE_F16 };
     std::vector<int>         contexts { 10, 1000 };
     int                      widths = 32, threads = 2;
-    bool                     flash = true, ops = true, models = true;
+    bool                     flash = true, ops = true, models = true, quick = false;
     qwen35_shape             shape = qwen35_shape::small();
     std::vector<std::string> files;
 
     bool on_cpu() const { return ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU; }
+
+    // numbers of rows that are compared with one
+    std::vector<int> compared() const {
+        std::vector<int> all(widths - 1);
+        std::iota(all.begin(), all.end(), 2);
+        if (quick) { // passes of eight columns and what is left of them, see 0036-vulkan-exact-rows
+            const auto left_out = [](int n) { return n != 2 && n != 9 && n != 18 && n != 32; };
+            all.erase(std::remove_if(all.begin(), all.end(), left_out), all.end());
+        }
+        return all;
+    }
 };
 
 int n_failed = 0;
@@ -72,17 +87,19 @@ std::string difference(const rows & alone, const rows & got) {
     return "";
 }
 
-// Widths 2 to `widths` by `pass(n)`; tells all that differ and where the first does.
-void compare(const std::string & what, int widths, const rows & alone, const std::function<rows(int)> & pass, const char * otherwise = "FAILED") {
+// Each number of rows by `pass(n)`; tells all that differ and where the first does.
+void compare(const std::string & what, const std::vector<int> & widths, const rows & alone, const std::function<rows(int)> & pass, const char * otherwise = "FAILED") {
     std::string first, wrong;
-    for (int n = 2; n <= widths; ++n) {
+    for (const int n : widths) {
         const std::string found = difference(alone, pass(n));
         if (!found.empty()) {
             first  = first.empty() ? found : first;
             wrong += " " + std::to_string(n);
         }
     }
-    report(wrong.empty(), what, wrong.empty() ? "the same bits for 1 to " + std::to_string(widths) + " rows" : first + "; widths" + wrong, otherwise);
+    const bool        all   = int(widths.size()) == widths.back() - 1;
+    const std::string which = "1 to " + std::to_string(widths.back()) + " rows" + (all ? "" : ", " + std::to_string(widths.size()) + " widths");
+    report(wrong.empty(), what, wrong.empty() ? "the same bits for " + which : first + "; widths" + wrong, otherwise);
 }
 
 // --- models ------------------------------------------------------------------
@@ -191,7 +208,7 @@ void test_model(const std::string & name, const std::string & path, const option
             rows alone;
             for (int i = 0; i < opt.widths; ++i) { alone.push_back(r.pass(1, 1)[0]); }
 
-            compare(what, opt.widths, alone, [&](int n) {
+            compare(what, opt.compared(), alone, [&](int n) {
                 r.restore();
                 return r.pass(n, n);
             });
@@ -327,14 +344,16 @@ void test_op(ggml_backend_t backend, const options & opt, const std::string & wh
         }
         alone.push_back(one[0]);
     }
-    compare(what, opt.widths, alone, [&](int n) { return run_graph(backend, make, values, 0, n); }, otherwise);
+    compare(what, opt.compared(), alone, [&](int n) { return run_graph(backend, make, values, 0, n); }, otherwise);
 }
 
 // k values a row in, m out
 void test_products(ggml_backend_t backend, const options & opt) {
     struct shape { int64_t k, m; };
+    std::vector<shape> shapes { { 512, 1024 }, { 1024, 37 }, { 2560, 32 }, { 2560, 4096 }, { 9216, 2560 } };
+    shapes.resize(opt.quick ? 2 : shapes.size());
     for (const ggml_type type : opt.types) {
-        for (const shape s : { shape { 512, 1024 }, { 2560, 32 }, { 2560, 4096 }, { 9216, 2560 }, { 1024, 37 } }) {
+        for (const shape s : shapes) {
             test_op(backend, opt, std::string("product ") + ggml_type_name(type) + " " + std::to_string(s.k) + " x " + std::to_string(s.m), [&](graph & g) {
                 ggml_tensor * w = g.weights(ggml_new_tensor_2d(g.ctx, type, s.k, s.m), 1.0f / std::sqrt(float(s.k)));
                 ggml_tensor * x = g.rows(ggml_new_tensor_2d(g.ctx, GGML_TYPE_F32, s.k, g.n));
@@ -362,7 +381,7 @@ ggml_tensor * causal_mask(graph & g, int64_t n_kv) {
 void test_attention(ggml_backend_t backend, const options & opt) {
     const int64_t hd = opt.shape.head_dim, heads = opt.shape.n_head, heads_kv = opt.shape.n_head_kv;
     const float scale = 1.0f / std::sqrt(float(hd));
-    for (const ggml_type kv : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0 }) {
+    for (const ggml_type kv : opt.quick ? opt.kv : std::vector<ggml_type> { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0 }) {
         for (const int context : opt.contexts) {
             const int64_t n_kv = (context + k_all_rows + 255) / 256 * 256;
             const std::string of = std::string("attention ") + ggml_type_name(kv) + " over " + std::to_string(n_kv) + " keys";
@@ -376,15 +395,15 @@ void test_attention(ggml_backend_t backend, const options & opt) {
                 ggml_tensor * q = queries(g), * k = cache(g), * v = cache(g);
                 return ggml_flash_attn_ext(g.ctx, q, k, v, causal_mask(g, n_kv), scale, 0.0f, 0.0f);
             });
-            if (kv == GGML_TYPE_Q8_0) {
-                continue; // a transposed cache holds floats
+            if (kv == GGML_TYPE_Q8_0 || (opt.quick && opt.flash && !opt.on_cpu())) {
+                continue; // a transposed cache holds floats, and a GPU is asked for flash attention
             }
             test_op(backend, opt, of, [&](graph & g) {
                 ggml_tensor * q = queries(g), * k = cache(g);
                 ggml_tensor * v = g.weights(ggml_new_tensor_3d(g.ctx, kv, n_kv, hd, heads_kv), 1.0f);
                 ggml_tensor * weights = ggml_soft_max_ext(g.ctx, ggml_mul_mat(g.ctx, k, q), causal_mask(g, n_kv), scale, 0.0f);
                 return ggml_cont(g.ctx, ggml_permute(g.ctx, ggml_mul_mat(g.ctx, v, weights), 0, 2, 1, 3));
-            }, opt.on_cpu() || !opt.flash ? "FAILED" : "note"); // a GPU is asked for flash attention
+            }, opt.on_cpu() || !opt.flash ? "FAILED" : "note");
         }
     }
 }
@@ -453,6 +472,7 @@ options read_options(int argc, char ** argv) {
         else if (name == "--kv")        { opt.kv      = types(value()); }
         else if (name == "--widths")    { opt.widths  = std::min(std::max(2, std::atoi(value().c_str())), k_all_rows); }
         else if (name == "--threads")   { opt.threads = std::atoi(value().c_str()); }
+        else if (name == "--quick")     { opt.quick   = true; }
         else if (name == "--no-flash")  { opt.flash   = false; }
         else if (name == "--no-ops")    { opt.ops     = false; }
         else if (name == "--no-models") { opt.models  = false; }

@@ -42,6 +42,16 @@ def test_drafting_changes_no_text(lavapipe: dict[str, str]) -> None:
     engine_test("test_lossless.py::test_drafting_changes_no_text", lavapipe | unfused, passed=3)
 
 
+def test_a_row_has_the_same_bits_whatever_stands_beside_it(
+    program: RunProgram, lavapipe: dict[str, str]
+) -> None:
+    """Products, attention, norms and gates one by one, with weights that the demo does not have;
+    some widths only, because each number of columns is a shader to compile."""
+    quick = ("--quick", "--no-models", "--types", "q8_0,q4_K", "--contexts", "600")
+    shown = program("test-exact", "--device", "Vulkan0", *quick, **lavapipe)
+    assert shown.count("the same bits for 1 to 32 rows, 4 widths") == 11
+
+
 def test_target_and_drafter_on_different_devices(lavapipe: dict[str, str]) -> None:
     engine_test("test_two_devices.py", lavapipe, passed=3)
 
@@ -66,7 +76,8 @@ def test_a_machine_that_lacks_something_has_no_such_device(
 
 def engine_test(test: str, env: dict[str, str], passed: int = 1) -> None:
     """In a process of its own: a backend once loaded stays for all tests that follow."""
-    command = [sys.executable, "-m", "pytest", "-q", f"tests/engine/{test}"]
+    patience = ("-o", "timeout=1500")  # shaders are compiled for minutes on a busy machine
+    command = [sys.executable, "-m", "pytest", "-q", *patience, f"tests/engine/{test}"]
     done = subprocess.run(
         command,
         cwd=ROOT,
