@@ -9,10 +9,11 @@ A round that ends the answer counts its last token as the target's own.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import zip_longest
+from operator import add, attrgetter
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from app.binding import WidthReason
 
@@ -108,11 +109,22 @@ class RoundTotals:
         return [a / d for a, d in zip(self.accepted_at, self.drafted_at, strict=True)]
 
 
+_SUMMED: Final = (
+    "accepted", "verify_ms", "host_ms", "total_ms", "syncs", "graphs_run", "graphs_rebuilt",
+    "bytes_to_host",
+)  # fmt: skip
+"""What of a record is summed as it is, under the same name."""
+
+_summed: Final = attrgetter(*_SUMMED)
+
+
 class RoundTally:
-    """Counts rounds as they come. `totals` is what has been counted so far."""
+    """Counts rounds as they come, hundreds a second. `totals` is what has been counted so far."""
 
     def __init__(self) -> None:
-        self._sums = RoundTotals()  # all but the lists, which would be copied every round
+        self._rounds = self._drafted = 0
+        self._draft_ms: float | None = 0.0
+        self._sums: list[Any] = [getattr(RoundTotals(), name) for name in _SUMMED]
         self._accepted_per_round: list[int] = []
         self._drafted_at: list[int] = []
         self._accepted_at: list[int] = []
@@ -120,19 +132,11 @@ class RoundTally:
 
     def add(self, record: RoundRecord) -> None:
         self._totals = None
-        self._sums += RoundTotals(
-            rounds=1,
-            drafted=len(record.drafted),
-            accepted=record.accepted,
-            draft_ms=record.draft_ms,
-            verify_ms=record.verify_ms,
-            host_ms=record.host_ms,
-            total_ms=record.total_ms,
-            syncs=record.syncs,
-            graphs_run=record.graphs_run,
-            graphs_rebuilt=record.graphs_rebuilt,
-            bytes_to_host=record.bytes_to_host,
-        )
+        self._rounds += 1
+        self._drafted += len(record.drafted)
+        apart = self._draft_ms is not None and record.draft_ms is not None
+        self._draft_ms = (self._draft_ms or 0.0) + (record.draft_ms or 0.0) if apart else None
+        self._sums = list(map(add, self._sums, _summed(record)))
         self._accepted_per_round.append(record.accepted)
         missing = len(record.drafted) - len(self._drafted_at)
         for at in (self._drafted_at, self._accepted_at):
@@ -144,8 +148,11 @@ class RoundTally:
     @property
     def totals(self) -> RoundTotals:
         if self._totals is None:
-            self._totals = replace(
-                self._sums,
+            self._totals = RoundTotals(
+                rounds=self._rounds,
+                drafted=self._drafted,
+                draft_ms=self._draft_ms,
+                **dict(zip(_SUMMED, self._sums, strict=True)),
                 accepted_per_round=tuple(self._accepted_per_round),
                 drafted_at=tuple(self._drafted_at),
                 accepted_at=tuple(self._accepted_at),

@@ -48,7 +48,7 @@ from app.engine import (
 )
 
 SHORTEST: Final = 16
-LONGEST: Final = 132
+LONGEST: Final = 150
 IDLE: Final = 100
 ASLEEP: Final = 1_000
 """Milliseconds between two turns: while work is open, under load, when it has ended, and

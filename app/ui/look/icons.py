@@ -68,8 +68,8 @@ class IconButton(QToolButton):
         super().__init__(parent)
         self._icon_name, self._role = name, role
         self.setProperty("kind", kind)
-        self._beside = _BESIDE if text else 0
-        self.setIconSize(QSize(size + self._beside, size))
+        self._size, self._beside = size, 0
+        self.setIconSize(QSize(size, size))
         self.setText(tr(text))
         if text:
             self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -77,6 +77,12 @@ class IconButton(QToolButton):
         # A click leaves the focus where a person goes on typing.
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.set_label(label)
+        self._paint_icon()
+
+    def setToolButtonStyle(self, style: Qt.ToolButtonStyle) -> None:
+        super().setToolButtonStyle(style)
+        self._beside = _BESIDE if style is Qt.ToolButtonStyle.ToolButtonTextBesideIcon else 0
+        self.setIconSize(QSize(self._size + self._beside, self._size))
         self._paint_icon()
 
     def set_label(self, label: str) -> None:
@@ -116,7 +122,7 @@ class IconButton(QToolButton):
     def _paint_icon(self) -> None:
         role = self._role if self.isEnabled() else "muted"
         colour = getattr(theme.current(), role)
-        self.setIcon(icon(self._icon_name, colour, self.iconSize().height(), self._beside))
+        self.setIcon(icon(self._icon_name, colour, self._size, self._beside))
 
 
 class Sign(QWidget):

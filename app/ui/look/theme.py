@@ -124,6 +124,11 @@ def current() -> Palette:
     return _current.palette
 
 
+def scale() -> float:
+    """Of all sizes of type, over their usual ones."""
+    return _current.scale
+
+
 def wraps_code() -> bool:
     return _current.wrap
 

@@ -28,7 +28,7 @@ from app.ui.look import theme
 from app.ui.look.theme import Size, Space
 from app.ui.markdown import formats, inline, runs
 from app.ui.markdown.formats import CODE_HEADER, DEEPEST, INDENT, Mark
-from app.ui.markdown.table import Table
+from app.ui.markdown.table import WIDE, Table
 from app.ui.markdown.visible import visible
 
 CHUNK: Final = 2_000
@@ -45,6 +45,7 @@ _TASKS: Final = {
 
 class Kind(Enum):
     CODE = auto()
+    WIDE = auto()  # a table whose rows are lines
     QUOTE = auto()
     RULE = auto()
 
@@ -82,6 +83,7 @@ class _Place:
     code: int | None = None  # the decoration of the code that is open
     begun: bool = False  # that code has a line
     table: Table | None = None
+    wide: int | None = None  # the decoration of that table, if its rows are lines
     shape: QTextBlockFormat = field(default_factory=QTextBlockFormat)  # of lines that follow
     chars: QTextCharFormat = field(default_factory=QTextCharFormat)
 
@@ -266,13 +268,22 @@ class DocumentWriter:
         shape = self._indented(formats.seam(self._gap("table")))
         self._new_block("table", shape, formats.chars())
         self._place.table = Table.make(self._cursor, header, align, shape)
+        if len(align) > WIDE:
+            here, left = self._cursor.position(), self._left(self._place.frames)
+            self._place.wide, self._place.last = len(self._decorations), "wide"
+            start = self._cursor.block().position()
+            self._decorations.append(Decoration(Kind.WIDE, start, here, left, open=True))
 
     def row(self, cells: Sequence[str]) -> None:
         if self._place.table:
             self._place.table.add(cells, provisional=self._provisional)
 
     def end_table(self) -> None:
-        self._place.table = None
+        self._reach()
+        if self._place.wide is not None:
+            wide = self._decorations[self._place.wide]
+            self._decorations[self._place.wide] = replace(wide, open=False)
+        self._place.table = self._place.wide = None
 
     # --- own ------------------------------------------------------------------------
 
@@ -304,7 +315,8 @@ class DocumentWriter:
     def _gap(self, kind: str) -> float:
         """Room above a block of `kind`, after the one before it."""
         last, items = self._place.last, self._place.items
-        below = Space.M if last == "code" else 0  # the ground of code reaches below its text
+        # The ground of code reaches below its text, and so does the bar of a wide table.
+        below = Space.M if last in ("code", "wide") else 0
         if not last:
             gap = 0
         elif kind == "item":
@@ -377,8 +389,11 @@ class DocumentWriter:
         return min(items, DEEPEST) * INDENT + (len(frames) - items) * Space.L
 
     def _reach(self) -> None:
-        """Quotes that are open reach to the end of the page."""
+        """Quotes that are open reach to the end of the page, and so does a table of lines."""
         here = self._cursor.position()
+        if self._place.wide is not None:
+            wide = self._decorations[self._place.wide]
+            self._decorations[self._place.wide] = replace(wide, end=here)
         for frame in self._place.frames:
             if frame.decoration is not None:
                 quote = self._decorations[frame.decoration]

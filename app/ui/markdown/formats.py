@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum, auto
+from functools import lru_cache
 from typing import Final
 
 from PySide6.QtGui import (
@@ -18,6 +19,7 @@ from PySide6.QtGui import (
 )
 
 from app.ui.look import theme
+from app.ui.look.palette import Palette
 from app.ui.look.theme import LINE_HEIGHT, MONO, SANS, Size, Space
 
 CODE_HEADER: Final = 36
@@ -105,6 +107,12 @@ def wide_row(left: float, sides: str) -> QTextBlockFormat:
 
 
 def chars(kind: str = "") -> QTextCharFormat:
+    return QTextCharFormat(_chars(kind, theme.current(), theme.points(theme.scale())))
+
+
+@lru_cache(maxsize=64)
+def _chars(kind: str, colours: Palette, size_now: float) -> QTextCharFormat:
+    """`size_now` is that of a px in points: what is kept holds for that."""
     result = QTextCharFormat()
     weight = QFont.Weight.Normal
     size = Size.BODY
@@ -113,20 +121,25 @@ def chars(kind: str = "") -> QTextCharFormat:
     elif kind == "th":
         weight = QFont.Weight.DemiBold
     result.setFontFamilies(theme.font(size).families())
-    result.setFontPointSize(theme.points(size))
+    result.setFontPointSize(theme.font(size).pointSizeF())
     result.setFontWeight(weight)
-    result.setForeground(QColor(theme.current().text))
+    result.setForeground(QColor(colours.text))
     return result
 
 
 def code_chars() -> QTextCharFormat:
+    return QTextCharFormat(_code_chars(theme.current(), theme.points(theme.scale())))
+
+
+@lru_cache(maxsize=8)
+def _code_chars(colours: Palette, size_now: float) -> QTextCharFormat:
     result = QTextCharFormat()
     font = QFont([MONO, SANS, "Noto Sans Mono", "Noto Color Emoji"])
-    font.setPointSizeF(theme.points(Size.CODE))
+    font.setPointSizeF(theme.font(Size.CODE).pointSizeF())
     for feature in ("calt", "liga"):  # code is shown sign by sign: `->` is no arrow
         font.setFeature(QFont.Tag(feature), 0)
     result.setFont(font, QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesAll)
-    result.setForeground(QColor(theme.current().text))
+    result.setForeground(QColor(colours.text))
     return result
 
 

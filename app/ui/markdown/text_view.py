@@ -11,6 +11,7 @@ from PySide6.QtCore import QByteArray, QEvent, QMimeData, QPointF, QRectF, QSize
 from PySide6.QtGui import (
     QColor,
     QGuiApplication,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -28,6 +29,10 @@ from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.formats import CODE_HEADER, Mark
 from app.ui.markdown.formula import FormulaObject
+from app.ui.markdown.sideways import Sideways
+
+_WIDE: Final = (Kind.CODE, Kind.WIDE)
+"""What scrolls sideways for itself."""
 
 _LONG: Final = 400
 """Height in px from which on code has a copy button below it too."""
@@ -48,15 +53,13 @@ class TextView(QTextBrowser):
         self._areas: list[QRectF] = []  # of those that did not change since
         self._buttons: list[_Buttons] = []  # of each piece of code
         self._placed = 0  # pieces of code whose buttons stand where they belong
+        self._sideways = Sideways(self)
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        bar = self.horizontalScrollBar()
-        bar.setProperty("kind", "text")
-        bar.style().polish(bar)  # a rule of the style sheet asks for the property
-        bar.valueChanged.connect(self._place_anew)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.horizontalScrollBar().valueChanged.connect(self._show_cursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setTextInteractionFlags(
@@ -83,7 +86,8 @@ class TextView(QTextBrowser):
             same += 1
         del self._areas[same:]
         self._decorations = decorations
-        self._placed = min(self._placed, sum(d.kind is Kind.CODE for d in decorations[:same]))
+        self._sideways.show(decorations)
+        self._placed = min(self._placed, sum(d.kind in _WIDE for d in decorations[:same]))
         for surplus in self._buttons[len(self._codes()) :]:
             for button in surplus:
                 button.hide()
@@ -108,9 +112,9 @@ class TextView(QTextBrowser):
         across = event.angleDelta().x()
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             across = across or event.angleDelta().y()
-        bar = self.horizontalScrollBar()
-        if across and bar.maximum():
-            bar.setValue(bar.value() - across // 2)
+        piece = self._sideways.at(event.position().y())
+        if across and piece is not None:
+            piece.bar.setValue(piece.bar.value() - across // 2)
         else:
             event.ignore()  # the chat scrolls, not the message
 
@@ -135,10 +139,27 @@ class TextView(QTextBrowser):
             area = self._area(i)
             if area.intersects(visible):
                 self._paint(painter, decoration, area)
-        painter.translate(-self.horizontalScrollBar().value(), 0)
         markers.paint(painter, self.document(), visible)
         painter.end()
-        super().paintEvent(event)
+        for stripe, shift in self._sideways.stripes(event.rect()):
+            with self._sideways.shifted(shift):
+                super().paintEvent(QPaintEvent(stripe))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        with self._sideways.shifted(self._shift_of(event)):
+            super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        with self._sideways.shifted(self._shift_of(event)):
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        with self._sideways.shifted(self._shift_of(event)):
+            super().mouseReleaseEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        with self._sideways.shifted(self._shift_of(event)):
+            super().mouseDoubleClickEvent(event)
 
     def event(self, event: QEvent) -> bool:
         # Escape belongs to the window (Stop), not to a selection.
@@ -156,8 +177,6 @@ class TextView(QTextBrowser):
         document = self.document()
         size = document.size()
         height = math.ceil(size.height() + _below(document.lastBlock()))
-        if size.width() > self.viewport().width() + 1:
-            height += self.horizontalScrollBar().sizeHint().height()
         if height != self.height():
             self.setFixedHeight(height)
         self._place_buttons()
@@ -191,10 +210,9 @@ class TextView(QTextBrowser):
             strip = QRectF(area.left() + Space.L, area.top(), area.width(), CODE_HEADER)
             painter.drawText(strip, Qt.AlignmentFlag.AlignVCenter, decoration.language or "text")
         elif decoration.kind is Kind.QUOTE:
-            left = decoration.left - self.horizontalScrollBar().value()
             painter.setBrush(QColor(colours.line_strong))
-            painter.drawRoundedRect(QRectF(left, area.top(), 3, area.height()), 1.5, 1.5)
-        else:
+            painter.drawRoundedRect(QRectF(decoration.left, area.top(), 3, area.height()), 1.5, 1.5)
+        elif decoration.kind is Kind.RULE:
             line = QRectF(decoration.left, round(area.top()), area.width(), 1)
             painter.fillRect(line, QColor(colours.line_strong))
 
@@ -204,17 +222,35 @@ class TextView(QTextBrowser):
         self._fit()
         self.viewport().update()
 
-    def _place_anew(self) -> None:
-        self._placed = 0
-        self._place_buttons()
+    def _shift_of(self, event: QMouseEvent) -> int:
+        """How far what is under the mouse is scrolled sideways."""
+        piece = self._sideways.at(event.position().y())
+        return 0 if piece is None else piece.bar.value()
+
+    def _show_cursor(self, value: int) -> None:
+        """Qt scrolls the text to where it is selected: what is there is scrolled, and no more."""
+        if not value:
+            return
+        self.horizontalScrollBar().setValue(0)
+        piece = self._sideways.at(self.cursorRect().center().y())
+        if piece is not None:
+            piece.bar.setValue(value)
+        self.viewport().update()
 
     def _place_buttons(self) -> None:
         codes = self._codes()
         while len(self._buttons) < len(codes):
             self._buttons.append(self._make_buttons(len(self._buttons)))
         wraps = theme.wraps_code()
-        for n in range(self._placed, len(codes)):
-            area, buttons = self._area(codes[n]), self._buttons[n]
+        pieces = [i for i, d in enumerate(self._decorations) if d.kind in _WIDE]
+        last = max(0, len(pieces) - 1)  # may still grow
+        for n in range(self._placed, len(pieces)):
+            area = self._area(pieces[n])
+            if not self._sideways.place(n, area):
+                last = min(last, n)
+            if self._decorations[pieces[n]].kind is not Kind.CODE:
+                continue
+            buttons = self._buttons[codes.index(pieces[n])]
             right, top = round(area.right()) - 34, round(area.top()) + 4
             buttons.copy.move(right, top)
             buttons.wrap.move(right - 30, top)
@@ -223,8 +259,7 @@ class TextView(QTextBrowser):
             buttons.copy.show()
             buttons.wrap.show()
             buttons.below.setVisible(area.height() > _LONG)
-        # The last one may still grow.
-        self._placed = max(0, len(codes) - 1)
+        self._placed = last
 
     def _make_buttons(self, index: int) -> _Buttons:
         copy, below = (self._make_button("copy", "Copy this code") for _ in range(2))
@@ -254,5 +289,6 @@ class _Buttons(NamedTuple):
 
 
 def _below(block: QTextBlock) -> int:
-    """How far the ground of code reaches below its last line."""
-    return Space.M if block.blockFormat().hasProperty(Mark.CODE) else 0
+    """How far the ground of code, or the room of a wide table, reaches below its last line."""
+    shape = block.blockFormat()
+    return Space.M if shape.hasProperty(Mark.CODE) or shape.hasProperty(Mark.WIDE_ROW) else 0

@@ -65,6 +65,8 @@ class Counters:
     _steps: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=STEPS))
     _clock: float = 0.0  # milliseconds of all rounds
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
+    _tokens: deque[int] = field(default_factory=lambda: deque(maxlen=SMOOTH))  # of the same
+    _spent: deque[float] = field(default_factory=lambda: deque(maxlen=SMOOTH))
 
     def add(self, records: list[RoundRecord]) -> None:
         self.reading = self.reading and not records
@@ -76,8 +78,9 @@ class Counters:
                 self._steps.append((self._clock, record.total_ms))
             self.last.append(record)
             self._recent.append(record)
-            tokens = sum(len(r.emitted) for r in self._recent)
-            rate = tokens_per_second(tokens, sum(r.total_ms for r in self._recent))
+            self._tokens.append(len(record.emitted))
+            self._spent.append(record.total_ms)
+            rate = tokens_per_second(sum(self._tokens), sum(self._spent))
             if rate is not None:
                 self.rates.append(rate)
 

@@ -252,3 +252,30 @@ def test_the_button_to_the_newest_text_covers_no_words(
     assert bar.value() == bar.maximum()
     assert not view._down.isVisible()
     assert view.viewport().height() == 600
+
+
+def test_a_larger_text_is_larger_in_messages(
+    view: ChatView, look: Theme, wait_until: WaitUntil
+) -> None:
+    conversation = Conversation()
+    exchange(conversation, "One?", "# Head\n\ntext `code` $x$\n\n```\nblock\n```\n")
+    view.show_path(conversation.path())
+
+    def sizes() -> list[float]:
+        wait_until(lambda: all(a.rendered for a in view.answers))
+        documents = (m.body.document() for m in view.messages)
+        return [
+            document.find(word).charFormat().fontPointSize()
+            for document in documents
+            for word in ("One", "Head", "text", "code", "block")
+            if not document.find(word).isNull()
+        ]
+
+    before = sizes()
+    assert len(before) == 5
+    try:
+        look.set_text_size(20)
+        assert sizes() == pytest.approx([size * 20 / 15 for size in before])
+    finally:
+        look.set_text_size(15)
+    assert sizes() == pytest.approx(before)

@@ -319,20 +319,6 @@ def test_wide_tables_are_lines_that_do_not_wrap(look: Theme) -> None:
     assert copied(document).replace(" --- ", "---") == source.replace(" --- ", "---")
 
 
-def test_what_is_wide_is_scrolled_sideways_and_its_bar_has_room(qtbot: QtBot, look: Theme) -> None:
-    view = TextView("text")
-    qtbot.addWidget(view)
-    view.resize(400, 100)
-    view.show()
-    stream = MarkdownStream(DocumentWriter(view.document()))
-    stream.feed(f"|{' head |' * 40}\n|{' --- |' * 40}\n|{' cell |' * 40}\n")
-    stream.finish()
-    view.decorate([])
-    bar = view.horizontalScrollBar()
-    qtbot.waitUntil(bar.isVisible)
-    assert view.height() >= view.document().size().height() + bar.height()
-
-
 def test_long_numbers_have_room(look: Theme) -> None:
     document, _ = render(["99. a\n100. b\n"])
     first, second = document.firstBlock(), document.firstBlock().next()

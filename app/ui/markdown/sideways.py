@@ -1,0 +1,149 @@
+"""What of a text is wider than the page, piece by piece: each scrolls sideways for itself.
+
+A piece is code whose lines are not wrapped, or a table whose rows are lines. Qt scrolls a text
+whole. So the view's own bar stays where it is, and is set for a piece only while Qt paints it
+or is told of the mouse in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from PySide6.QtCore import QRect, QRectF, QSignalBlocker, Qt
+from PySide6.QtGui import QFontMetricsF, QTextDocument
+from PySide6.QtWidgets import QScrollBar, QTextBrowser
+
+from app.ui.look.language import tr
+from app.ui.look.theme import Space
+from app.ui.markdown import formats
+from app.ui.markdown.document import Decoration, Kind
+
+BAR: Final = 10
+"""Height in px of a piece's bar, which stands below its last line."""
+
+
+class Sideways:
+    """The pieces of `view`, in their order."""
+
+    def __init__(self, view: QTextBrowser) -> None:
+        self._view = view
+        self._pieces: list[_Piece] = []
+
+    def show(self, decorations: list[Decoration]) -> None:
+        """These are there now; text is only ever added at the end."""
+        wide = [d for d in decorations if d.kind in (Kind.CODE, Kind.WIDE)]
+        for piece in self._pieces[len(wide) :]:
+            piece.drop()
+        del self._pieces[len(wide) :]
+        while len(self._pieces) < len(wide):
+            self._pieces.append(_Piece(self._view))
+        for piece, decoration in zip(self._pieces, wide, strict=True):
+            piece.show(decoration)
+
+    def place(self, at: int, area: QRectF) -> bool:
+        """Piece number `at` has this area now; whether Qt has laid out all of it."""
+        return self._pieces[at].place(area)
+
+    def at(self, y: float) -> _Piece | None:
+        """The piece that is wider than the page, at this height."""
+        return next((p for p in self._pieces if p.wide and p.top <= y < p.bottom), None)
+
+    def stripes(self, seen: QRect) -> Iterator[tuple[QRect, int]]:
+        """`seen` from top to bottom, with how far each part is scrolled."""
+        y = seen.top()
+        for piece in self._pieces:
+            if not piece.wide or piece.bottom <= y or piece.top > seen.bottom():
+                continue
+            if piece.top > y:
+                yield QRect(seen.left(), y, seen.width(), piece.top - y), 0
+                y = piece.top
+            end = min(piece.bottom, seen.bottom() + 1)
+            inside = QRect(piece.left, y, piece.right - piece.left, end - y)
+            yield inside.intersected(seen), piece.bar.value()
+            y = end
+        if y <= seen.bottom():
+            yield QRect(seen.left(), y, seen.width(), seen.bottom() + 1 - y), 0
+
+    @contextmanager
+    def shifted(self, by: int) -> Iterator[None]:
+        """Qt takes the whole text as scrolled by so many px."""
+        bar = self._view.horizontalScrollBar()
+        with QSignalBlocker(bar):
+            bar.setValue(by)
+            try:
+                yield
+            finally:
+                bar.setValue(0)
+
+
+class _Piece:
+    def __init__(self, view: QTextBrowser) -> None:
+        self._view = view
+        self._code: Decoration | None = None
+        self._sign = 0.0  # the width of a letter
+        self._measured, self._widest = -1, 0.0  # up to which block, and what that came to
+        self.left = self.right = self.top = self.bottom = 0
+        self.bar = QScrollBar(Qt.Orientation.Horizontal, view.viewport())
+        self.bar.setProperty("kind", "text")
+        self.bar.style().polish(self.bar)  # a rule of the style sheet asks for the property
+        self.bar.setAccessibleName(tr("Scroll sideways"))
+        self.bar.setCursor(Qt.CursorShape.ArrowCursor)
+        self.bar.setSingleStep(24)
+        self.bar.valueChanged.connect(self._moved)
+        self.bar.hide()
+
+    @property
+    def wide(self) -> bool:
+        return self.bar.maximum() > 0
+
+    def show(self, piece: Decoration) -> None:
+        if self._code is None or self._code.start != piece.start:
+            self._measured, self._widest = -1, 0.0
+        self._code = piece
+
+    def place(self, area: QRectF) -> bool:
+        assert self._code is not None
+        self.left, self.right = round(area.left()) + 1, round(area.right()) - 1
+        above = 0 if self._code.kind is Kind.CODE else Space.XS  # lines between cells reach out
+        self.top, self.bottom = round(area.top()) - above, round(area.bottom())
+        measured = self._measure(self._view.document(), self._code)
+        room = area.right() - Space.L
+        self.bar.setRange(0, max(0, round(self._widest - room)))
+        self.bar.setPageStep(max(1, round(room)))
+        inner = self.right - self.left - 2 * Space.S
+        self.bar.setGeometry(self.left + Space.S, self.bottom - BAR - 1, inner, BAR)
+        self.bar.setVisible(self.wide)
+        return measured
+
+    def drop(self) -> None:
+        self.bar.hide()
+        self.bar.deleteLater()
+
+    def _moved(self) -> None:
+        self._view.viewport().update(0, self.top, self._view.width(), self.bottom - self.top)
+
+    def _measure(self, document: QTextDocument, piece: Decoration) -> bool:
+        """How far its lines reach. The last one may still grow: it is measured again."""
+        block = document.findBlock(piece.start)
+        sign = QFontMetricsF(formats.code_chars().font()).horizontalAdvance("0")
+        if sign != self._sign or not block.blockFormat().nonBreakableLines():
+            self._sign, self._measured, self._widest = sign, -1, 0.0
+        if not block.blockFormat().nonBreakableLines():
+            return True
+        if self._measured > block.blockNumber():
+            block = document.findBlockByNumber(self._measured)
+        while block.isValid() and block.position() <= piece.end:
+            # What may be the widest is asked of Qt: not all letters are of one width.
+            if block.length() * 2 * sign > self._widest:
+                document.documentLayout().blockBoundingRect(block)  # lays it out, if it can be
+                layout = block.layout()
+                if layout.lineCount() == 0:
+                    return False
+                lines = (layout.lineAt(i) for i in range(layout.lineCount()))
+                reach = max(line.naturalTextRect().right() for line in lines)
+                self._widest = max(self._widest, reach)
+            self._measured = block.blockNumber()
+            block = block.next()
+        return True

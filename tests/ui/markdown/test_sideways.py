@@ -1,0 +1,142 @@
+"""What is wider than the page scrolls sideways for itself, and the text beside it stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QScrollBar
+from pytestqt.qtbot import QtBot
+
+from app.ui.look import theme
+from app.ui.look.theme import Theme
+from app.ui.markdown.document import DocumentWriter
+from app.ui.markdown.stream import MarkdownStream
+from app.ui.markdown.text_view import TextView
+
+LONG = "x = [" + ", ".join(str(i) for i in range(100)) + "]"
+TABLE = f"|{' head |' * 40}\n|{' --- |' * 40}\n|{' cell |' * 40}\n"
+TEXT = (
+    f"Before it.\n\n```python\n{LONG}\n```\n\nBetween.\n\n```python\nshort = 1\n```\n\nAfter it.\n"
+)
+
+
+@pytest.fixture
+def look_unwrapped(look: Theme) -> Iterator[Theme]:
+    look.set_code_wrap(False)
+    yield look
+    look.set_code_wrap(True)
+
+
+def view_of(qtbot: QtBot, text: str) -> TextView:
+    view = TextView("text", lambda: text)
+    qtbot.addWidget(view)
+    view.resize(400, 100)
+    view.show()
+    writer = DocumentWriter(view.document())
+    stream = MarkdownStream(writer)
+    for at in range(0, len(text), 60):
+        stream.feed(text[at : at + 60])
+        view.decorate(list(writer.decorations))
+    stream.finish()
+    view.decorate(list(writer.decorations))
+    return view
+
+
+def bars(view: TextView) -> list[QScrollBar]:
+    return [b for b in view.viewport().findChildren(QScrollBar) if b.isVisible()]
+
+
+def line_of(view: TextView, text: str) -> QImage:
+    """A line as it is painted."""
+    cursor = view.document().find(text)
+    top = view.cursorRect(cursor).top()
+    height = view.cursorRect(cursor).height()
+    return view.grab().toImage().copy(0, top, 400, height)
+
+
+def test_code_scrolls_and_the_text_beside_it_stays(qtbot: QtBot, look_unwrapped: Theme) -> None:
+    view = view_of(qtbot, TEXT)
+    (bar,) = bars(view)  # of the long code; the short one has none
+    before = {text: line_of(view, text) for text in ("Before", "Between", "short", "After")}
+    code = line_of(view, "x = [")
+    bar.setValue(120)
+    for text, image in before.items():
+        assert line_of(view, text) == image, text
+    assert line_of(view, "x = [") != code
+    bar.setValue(0)
+    assert line_of(view, "x = [") == code
+
+
+def test_the_end_of_a_line_can_be_seen(qtbot: QtBot, look_unwrapped: Theme) -> None:
+    view = view_of(qtbot, TEXT)
+    (bar,) = bars(view)
+    end = view.document().find("99]")
+    bar.setValue(bar.maximum())
+    seen = view.cursorRect(end).right() - bar.value()
+    assert 400 - 3 * theme.Space.L < seen <= 400 - theme.Space.L
+
+
+def test_the_wheel_scrolls_what_is_under_it(qtbot: QtBot, look_unwrapped: Theme) -> None:
+    view = view_of(qtbot, TEXT)
+    (bar,) = bars(view)
+
+    def across(text: str) -> bool:
+        at = QPointF(20, view.cursorRect(view.document().find(text)).center().y())
+        event = QWheelEvent(
+            at, at, QPoint(), QPoint(-120, 0), Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.sendEvent(view.viewport(), event)
+        return event.isAccepted()
+
+    assert not across("Between")
+    assert bar.value() == 0
+    assert across("x = [")
+    assert bar.value() == 60
+
+
+def test_what_is_clicked_is_what_is_seen_there(qtbot: QtBot, look_unwrapped: Theme) -> None:
+    view = view_of(qtbot, TEXT)
+    (bar,) = bars(view)
+    wanted = view.document().find("57")
+    there = view.cursorRect(wanted)
+    bar.setValue(there.center().x() - 200)
+    place = QPoint(there.left() - 6 - bar.value(), there.center().y())
+    QTest.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert view.textCursor().selectedText() == "57"
+    assert view.horizontalScrollBar().value() == 0
+
+
+def test_a_wide_table_scrolls_and_its_bar_has_room(qtbot: QtBot, look: Theme) -> None:
+    view = view_of(qtbot, f"{TABLE}\nAfter it.\n")
+    (bar,) = bars(view)
+    after = line_of(view, "After")
+    last = view.document().find("cell", view.document().characterCount() // 2)
+    assert bar.y() >= view.cursorRect(last).bottom() - 2
+    assert bar.geometry().bottom() < view.cursorRect(view.document().find("After")).top()
+    bar.setValue(200)
+    assert line_of(view, "After") == after
+    assert view.height() > view_of(qtbot, TABLE).document().size().height()
+
+
+def test_wrapped_code_has_no_bar(qtbot: QtBot, look: Theme) -> None:
+    assert bars(view_of(qtbot, TEXT)) == []
+
+
+def test_what_was_written_before_it_was_seen_scrolls_too(
+    qtbot: QtBot, look_unwrapped: Theme
+) -> None:
+    view = TextView("text")
+    qtbot.addWidget(view)
+    writer = DocumentWriter(view.document())
+    stream = MarkdownStream(writer)
+    stream.feed(TEXT + TABLE)
+    stream.finish()
+    view.decorate(list(writer.decorations))
+    view.resize(400, 100)
+    view.show()
+    qtbot.waitUntil(lambda: len(bars(view)) == 2)
