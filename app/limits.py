@@ -36,6 +36,7 @@ RANGES: Final[dict[str, Range]] = {
     "seed": Range(0, 2**64 - 1),
     "block": Range(1, 64),
     "max_tokens": Range(0, 262_144),
+    "think_budget": Range(1, 262_144),
     "n_ctx": Range(256, 262_144),
     "n_ubatch": Range(8, 262_144),
     "threads": Range(1, 1024),

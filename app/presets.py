@@ -16,7 +16,16 @@ from app.errors import OptionError, OutputError
 from app.files import replace_text
 from app.settings import Settings
 
-CHOICES: Final = ("think", "verify", "temperature", "top_k", "top_p", "min_p", "max_tokens")
+CHOICES: Final = (
+    "think",
+    "think_budget",
+    "verify",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "max_tokens",
+)
 """Settings that a chat can have of its own."""
 
 _log = logging.getLogger(__name__)

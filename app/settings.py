@@ -34,12 +34,13 @@ class Settings:
 
     `seed` None draws a fresh one for every answer; `block` None leaves the block length to the
     engine, `threads` None their number; `n_ctx` None is as much context as fits, `max_tokens` None
-    what that holds. All are absent from the file then. `draft_backend` is where the drafter runs,
-    "same" beside the target. `kv_type` "auto" keeps keys and values as exact as the weights are.
-    `loop_guard` stops an answer that repeats itself without end. `text_size` is in px, `zoom` in
-    per cent. `language` is a code, "en" for the words as they are written in this source, "system"
-    for the desktop's. `models_folder` is empty for the one in the user's data, `data` for the
-    system's own place of that; `xet` allows the hub's protocol of chunks.
+    what that holds, `think_budget` None no limit. All are absent from the file then.
+    `draft_backend` is where the drafter runs, "same" beside the target. `kv_type` "auto" keeps
+    keys and values as exact as the weights are. `loop_guard` stops an answer that repeats itself
+    without end. `text_size` is in px, `zoom` in per cent. `language` is a code, "en" for the words
+    as they are written in this source, "system" for the desktop's. `models_folder` is empty for
+    the one in the user's data, `data` for the system's own place of that; `xet` allows the hub's
+    protocol of chunks.
     """
 
     version: int = VERSION
@@ -59,6 +60,7 @@ class Settings:
     threads: int | None = None
     kv_type: Literal["auto", "f32", "f16", "bf16", "q8_0", "q4_0"] = "auto"
     think: bool = False
+    think_budget: int | None = None
     loop_guard: bool = True
     send_with: Literal["enter", "ctrl-enter"] = "enter"
     show_meters: bool = True

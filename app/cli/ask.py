@@ -81,6 +81,12 @@ def add_options(parser: ArgumentParser) -> None:
         help="let the model think before it answers (default: no)",
     )
     add(
+        "--think-budget",
+        type=int,
+        metavar="N",
+        help="the most tokens of thinking, after which it answers (default: no limit)",
+    )
+    add(
         "--loop-guard",
         action=BooleanOptionalAction,
         default=True,
@@ -102,6 +108,7 @@ def prepare(args: Namespace) -> Job:
         think=args.think,
         stop=tuple(_typed("A stop text", stop) for stop in args.stop),
         loop_guard=args.loop_guard,
+        think_budget=args.think_budget,
     )
     return _Ask(replace(loading.choice_of(args), draft=params.draft), tuple(chat), params)
 
@@ -217,6 +224,7 @@ def _fields(answer: Answer, exact: bool | None, model: LoadedModel) -> dict[str,
         "reasoning": answer.reasoning,
         "token_ids": answer.token_ids,
         "finish_reason": answer.finish_reason.value,
+        "thinking_end": answer.thinking_end and answer.thinking_end.value,
         "prompt_tokens": answer.prompt_tokens,
         "completion_tokens": answer.completion_tokens,
         "rounds": totals.rounds,
@@ -256,4 +264,6 @@ def _summary(answer: Answer) -> str:
     parts.append(f"{answer.backend} ({answer.device})")
     if answer.finish_reason is not FinishReason.STOP:
         parts.append(f"ended by: {answer.finish_reason.value}")
+    if answer.thinking_end:
+        parts.append(f"thinking ended by: {answer.thinking_end.value}")
     return " · ".join(parts)

@@ -40,6 +40,7 @@ from app.engine.messages import (
     Prefilled,
     Reading,
     Shared,
+    ThinkingEnd,
     Unload,
     Unloaded,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "RoundTally",
     "RoundTotals",
     "Sampling",
+    "ThinkingEnd",
     "Verify",
     "WidthReason",
     "FRESH",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +21,7 @@ from app.engine.messages import (
     LoadedModel,
     Prefilled,
     Reading,
+    ThinkingEnd,
 )
 from app.engine.params import AskParams
 from app.engine.plain import PlainSpeed
@@ -30,13 +31,18 @@ from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError
 from app.jobs import JobCancelled
+from app.limits import RANGES
 
 _READ_AT_ONCE: Final = 2048  # tokens of a prompt, between two words about it
 
 
 @dataclass(slots=True)
 class Answering:
-    """One answer of `native` to `prompt`, decoded into `text`."""
+    """One answer of `native` to `prompt`, decoded into `text`.
+
+    `closing` are the tokens that end thinking, which `answer_now` asks for; none where the model
+    has no mark for it.
+    """
 
     native: NativePair
     model: LoadedModel
@@ -45,6 +51,8 @@ class Answering:
     params: AskParams
     text: AnswerText
     plain: PlainSpeed
+    closing: Sequence[int] = ()
+    answer_now: Callable[[], bool] = lambda: False
     _ids: list[int] = field(default_factory=list)
     _tally: RoundTally = field(default_factory=RoundTally)
     _reason: FinishReason | None = None
@@ -52,10 +60,15 @@ class Answering:
     _prefill_ms: float = 0.0
     _seed: int = 0
     _was_plain: bool = False
+    _thought: int = 0  # tokens of thinking
+    _most_thought: int | None = None  # how many there may be, and why no more
+    _end_of_thinking: ThinkingEnd = ThinkingEnd.BUDGET
+    _thinking_end: ThinkingEnd | None = None
 
     def __post_init__(self) -> None:
         seed = self.params.sampling.seed
         self._seed = secrets.randbits(64) if seed is None else seed
+        self._most_thought = self.params.think_budget
 
     def events(self) -> Iterator[Event]:
         """The last of them is `Finished`."""
@@ -65,7 +78,7 @@ class Answering:
             else:
                 yield from self._prefill()
             while self._reason is None:
-                yield self._round()
+                yield self._end_thinking() if self._thinks_no_more() else self._round()
         except JobCancelled:
             self._reason = FinishReason.CANCELLED
         tail = self.text.finish()
@@ -102,8 +115,40 @@ class Answering:
             seed=self._seed,
         )
 
+    def _thinks_no_more(self) -> bool:
+        if not (self.text.thinking and self.closing):
+            return False
+        if self._most_thought is not None and self._thought >= self._most_thought:
+            return True
+        if self.answer_now():
+            self._end_of_thinking = ThinkingEnd.ASKED
+            return True
+        return False
+
+    def _end_thinking(self) -> Event:
+        """Has the target read the end of thinking as if it had chosen it, and go on from there.
+
+        What it holds stays, so that nothing but these tokens is read.
+        """
+        tokens = tuple(self.closing)
+        if len(tokens) < self.params.max_tokens - len(self._ids):
+            start = time.perf_counter()
+            try:
+                first, _ = self._read([*self.prompt.tokens, *self._ids, *tokens], keep=0)
+            except ContextFullError:
+                self._reason = FinishReason.CONTEXT
+                return Decoded(self.request, "", "", None)
+            self._prefill_ms += (time.perf_counter() - start) * 1000
+            self._was_plain = False
+            tokens = (*tokens, first)
+        self._thinking_end = self._end_of_thinking
+        piece, _ = self._take(tokens)
+        return Decoded(self.request, piece.text, piece.reasoning, None)
+
     def _round(self) -> Event:
         room = self.params.max_tokens - len(self._ids)  # tokens this round may still give
+        if self.text.thinking and self.closing and self._most_thought is not None:
+            room = min(room, self._most_thought - self._thought)
         width = self.params.block or self.model.block
         n_draft = max(0, min(width, room) - 1) if self._drafting else 0
         start = time.perf_counter()
@@ -131,6 +176,7 @@ class Answering:
             if self.native.is_end(token) or token in self.params.stop_tokens:
                 self._reason = FinishReason.STOP
                 break
+            self._thought += self.text.thinking
             piece = self.text.feed(token)
             text, reasoning = text + piece.text, reasoning + piece.reasoning
             if piece.stopped:
@@ -140,9 +186,19 @@ class Answering:
                 self._reason = FinishReason.LENGTH
                 break
             if self.params.loop_guard and repeats(self._ids, thinking=self.text.thinking):
+                if self.text.thinking and self.closing:
+                    self._think_little_more()
+                    continue
                 self._reason = FinishReason.LOOP
                 break
         return Piece(text, reasoning), used
+
+    def _think_little_more(self) -> None:
+        """It goes round in circles: it is to answer, once no round can have gone beyond that place,
+        which so is the same one with and without drafts."""
+        most = self._thought + int(RANGES["block"].most)
+        if self._most_thought is None or most < self._most_thought:
+            self._most_thought, self._end_of_thinking = most, ThinkingEnd.LOOP
 
     def _record(self, native: NativeRound, used: int, seconds: float) -> RoundRecord:
         draft_ms = None if native.draft_us is None else native.draft_us / 1000
@@ -188,4 +244,5 @@ class Answering:
             backend=self.model.backend,
             device=self.model.device.description,
             seed=self._seed,
+            thinking_end=self._thinking_end,
         )

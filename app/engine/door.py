@@ -34,6 +34,12 @@ class Client(Protocol):
         Its last event comes soon. One that has ended, or is another's, is left alone.
         """
 
+    def answer_now(self, request: int) -> None:
+        """Ends the thinking of an answer of this client's that runs, and has it answer.
+
+        Where it thinks no more, or its model knows no thinking, nothing happens.
+        """
+
     def drain(self) -> list[Event]:
         """The events since the last call, oldest first; returns at once."""
 

@@ -36,6 +36,10 @@ class _Client:
         if self._streams.owns(self._stream, request):
             self._worker.cancel(request)
 
+    def answer_now(self, request: int) -> None:
+        if self._streams.owns(self._stream, request):
+            self._worker.answer_now(request)
+
     def drain(self) -> list[Event]:
         return self._stream.drain()
 

@@ -43,6 +43,7 @@ from app.engine.messages import (
     PlainMeasured,
     Prefilled,
     Reading,
+    ThinkingEnd,
     Unload,
     Unloaded,
 )
@@ -91,6 +92,7 @@ class FakeEngine:
     _running: tuple[int, Iterator[Event]] | None = None
     _errands: deque[Callable[[], Event]] = field(default_factory=deque)  # what is still to be told
     _stop: bool = False
+    _answer_now: bool = False
     _model: LoadedModel | None = None
 
     def client(self) -> Client:
@@ -130,6 +132,9 @@ class FakeEngine:
             self._waiting.remove(waiting)
             self._streams.deliver(never_begun(*waiting))
 
+    def answer_now(self, request: int) -> None:
+        self._answer_now |= self._running is not None and self._running[0] == request
+
     def lose(self, error: SlipstreamError) -> None:
         """What happens when the device of the loaded model is lost."""
         self._model = None
@@ -146,7 +151,7 @@ class FakeEngine:
             if not self._waiting:
                 return self._run_errand()
             request, command = self._waiting.popleft()
-            self._stop = False
+            self._stop = self._answer_now = False
             self._running = request, self.events(request, command)
         event = next(self._running[1], None)
         if event is None:
@@ -276,6 +281,10 @@ class FakeEngine:
         begun = last if last.role is Role.ASSISTANT else ChatMessage(Role.ASSISTANT, "")
         said = self.script.reasoning.removeprefix(begun.reasoning)
         thinking = _pieces(said) if command.params.think and not begun.content else []
+        end: ThinkingEnd | None = None
+        budget = command.params.think_budget
+        if budget is not None and budget < len(thinking):
+            thinking, end = thinking[:budget], ThinkingEnd.BUDGET
         pieces = thinking + _pieces(self.script.text.removeprefix(begun.content))
         tally, text, reasoning = RoundTally(), "", ""
         ids: list[int] = []
@@ -286,6 +295,9 @@ class FakeEngine:
             if self._stop:
                 reason = FinishReason.CANCELLED
                 break
+            if self._answer_now and len(ids) < len(thinking):
+                pieces, end = pieces[: len(ids)] + pieces[len(thinking) :], ThinkingEnd.ASKED
+                thinking = thinking[: len(ids)]
             if ids:
                 record = self._round(pieces, len(ids), rounds, command.params.draft)
                 tally.add(record)
@@ -309,6 +321,7 @@ class FakeEngine:
             backend=model.backend,
             device=model.device.description,
             seed=command.params.sampling.seed,
+            thinking_end=end,
         )
         yield Finished(request, answer)
 
@@ -336,6 +349,10 @@ class _FakeClient:
     def cancel(self, request: int) -> None:
         if self._streams.owns(self._stream, request):
             self._engine.cancel(request)
+
+    def answer_now(self, request: int) -> None:
+        if self._streams.owns(self._stream, request):
+            self._engine.answer_now(request)
 
     def drain(self) -> list[Event]:
         events = self._stream.drain()

@@ -20,7 +20,8 @@ class Figures:
     long it waited for its turn, `fallback` why it ran on the CPU where a GPU was wanted,
     `loaded_tokens_per_s` the plain rate when the model was loaded, `pace` how much longer a
     round took at its end than at its beginning, and `temperature` that at which tokens were
-    drawn, 0 where none were; None where that is not known.
+    drawn, 0 where none were; None where that is not known. `thinking_end` is why its thinking was
+    ended, empty where it was not.
     """
 
     finish_reason: FinishReason
@@ -42,6 +43,7 @@ class Figures:
     loaded_tokens_per_s: float | None = None
     pace: float | None = None
     temperature: float | None = None
+    thinking_end: str = ""
 
     @classmethod
     def of(cls, answer: Answer, **known: Any) -> Figures:
@@ -57,6 +59,7 @@ class Figures:
             backend=answer.backend,
             device=answer.device,
             seed=answer.seed,
+            thinking_end=answer.thinking_end or "",
             **known,
         )
 
@@ -94,6 +97,7 @@ class Figures:
             wall_ms=self.wall_ms + more.wall_ms,
             parts=self.parts + more.parts,
             waited_ms=self.waited_ms + more.waited_ms,
+            thinking_end=more.thinking_end or self.thinking_end,
         )
 
     # --- as it is kept ------------------------------------------------------------
@@ -117,13 +121,10 @@ class Figures:
             result = cls(**known)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
-        text = (result.backend, result.device, result.model, result.fallback)
-        numbers = (
-            getattr(result, f.name)
-            for f in fields(cls)
-            if f.name not in ("finish_reason", "totals", "backend", "device", "model", "fallback")
-        )
-        fits = all(isinstance(t, str) for t in text) and all(map(_number, numbers))
+        text = {"backend", "device", "model", "fallback", "thinking_end"}
+        numbers = {f.name for f in fields(cls)} - text - {"finish_reason", "totals"}
+        fits = all(isinstance(getattr(result, name), str) for name in text)
+        fits = fits and all(_number(getattr(result, name)) for name in numbers)
         return result if fits else None
 
 

@@ -96,6 +96,14 @@ class FinishReason(StrEnum):
     CANCELLED = "cancelled"
 
 
+class ThinkingEnd(StrEnum):
+    """Why the engine ended a model's thinking in its place, and had it answer."""
+
+    BUDGET = "budget"  # as many tokens as it may have
+    ASKED = "asked"  # `Client.answer_now`
+    LOOP = "loop"  # it repeated itself without end; see `repetition`
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     """What was really loaded, told from the library and not from the request."""
@@ -156,7 +164,8 @@ class Prefilled:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """New text of an answer. `round` is None for the token that prefill gives."""
+    """New text of an answer. `round` is None for tokens of none: the one that prefill gives, and
+    those that end thinking."""
 
     request: int
     text: str
@@ -169,7 +178,7 @@ class Answer:
     """A finished answer, complete in itself; see `stats` for the definitions.
 
     `token_ids` includes the end-of-generation token where there was one, `text`
-    does not.
+    does not. `thinking_end` None: it did not think, or ended that itself.
     """
 
     text: str
@@ -184,6 +193,7 @@ class Answer:
     backend: str
     device: str
     seed: int | None
+    thinking_end: ThinkingEnd | None = None
 
     @classmethod
     def empty(cls, reason: FinishReason) -> Answer:

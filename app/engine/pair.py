@@ -24,6 +24,12 @@ from app.engine.text import AnswerText
 from app.errors import ContextFullError, DeviceError, valid_text
 from app.jobs import JobCancelled
 
+_LAST_THOUGHT: Final = (
+    "\n\nConsidering the limited time by the user, I have to give the solution based on the "
+    "thinking directly now.\n"
+)
+"""With which thinking is cut short, as the model's makers do: Qwen3 Technical Report
+(arXiv:2505.09388), section 4.3."""
 _PROBE_TEXT: Final = "The quick brown fox jumps over the lazy dog. "
 _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
@@ -70,9 +76,16 @@ class LoadedPair:
     # --- answers ---
 
     def answer(
-        self, request: int, chat: Sequence[ChatMessage], params: AskParams
+        self,
+        request: int,
+        chat: Sequence[ChatMessage],
+        params: AskParams,
+        answer_now: Callable[[], bool] = lambda: False,
     ) -> Iterator[Event]:
-        """Events of one answer, the last of them `Finished`."""
+        """Events of one answer, the last of them `Finished`.
+
+        Once `answer_now` is true it thinks no more.
+        """
         prompt = self.prompt(chat, think=params.think)
         text = AnswerText(
             self.native.token_bytes,
@@ -82,8 +95,26 @@ class LoadedPair:
             params.stop,
             prompt.begun,
         )
-        answering = Answering(self.native, self.model, request, prompt, params, text, self.plain)
+        answering = Answering(
+            self.native,
+            self.model,
+            request,
+            prompt,
+            params,
+            text,
+            self.plain,
+            self._closing(),
+            answer_now,
+        )
         yield from answering.events()
+
+    def _closing(self) -> tuple[int, ...]:
+        """The tokens that end thinking; none where the model has no mark for it."""
+        close = self._specials.get(THINK_CLOSE)
+        if close is None:
+            return ()
+        tokenize = self.native.tokenize
+        return (*tokenize(_LAST_THOUGHT), close, *tokenize("\n\n"))
 
     def prompt(self, chat: Sequence[ChatMessage], *, think: bool) -> Prompt:
         """What the target reads before it answers."""

@@ -65,7 +65,8 @@ class AskParams:
     block - 1 drafted tokens); None takes the drafter's own. `draft` False is plain
     decoding. `stop` ends the answer before any of these strings, `stop_tokens`
     with any of these ids, besides the model's own end-of-generation tokens. `loop_guard`
-    ends one that repeats itself without end.
+    ends one that repeats itself without end. `think_budget` is the most tokens of thinking
+    (None: no limit): after them the model is made to answer.
     """
 
     max_tokens: int = 1024
@@ -77,10 +78,11 @@ class AskParams:
     stop: tuple[str, ...] = ()
     stop_tokens: frozenset[int] = frozenset()
     loop_guard: bool = True
+    think_budget: int | None = None
 
     def __post_init__(self) -> None:
-        limits.check("max_tokens", self.max_tokens)
-        if self.block is not None:
-            limits.check("block", self.block)
+        for name in ("max_tokens", "block", "think_budget"):
+            if (value := getattr(self, name)) is not None:
+                limits.check(name, value)
         if any(not s for s in self.stop):
             raise OptionError("A stop string is empty.", remedy="Give it text or leave it out.")

@@ -4,7 +4,8 @@ DESIGN. Commands wait in a queue and are worked off in order by one thread, the 
 that calls into the pair; there is never more than one native call at a time. Events leave
 through `deliver`, which is called on this thread (for commands that never began, on the
 caller's) and must not wait. The lock guards what other threads look at: the queue, which
-request runs and whether it is to stop, and the pair's flag that the native loop reads.
+request runs, whether it is to stop or to think no more, and the pair's flag that the native
+loop reads.
 
 `cancel` sets that flag where the request runs; where it still waits, it is taken out of
 the queue and ends at once. `close` does both with everything and joins the thread.
@@ -16,8 +17,8 @@ What is measured of a pair is an errand: it runs when nothing waits, and stops w
 something comes, so that a question always goes first. It is done anew when nothing waits
 again. `Measure` runs the errands as a command, for who wants to wait for them.
 
-Nothing but `submit`, `cancel`, `close` and `deliver` is known outside, and all they carry
-can be pickled: a process of its own takes the thread's place by replacing this file.
+Nothing but `submit`, `cancel`, `answer_now`, `close` and `deliver` is known outside, and all
+they carry can be pickled: a process of its own takes the thread's place by replacing this file.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Worker:
         self._waiting: deque[tuple[int, Command]] = deque()
         self._running: int | None = None
         self._stop = False  # what runs
+        self._answer_now = False  # the same: it is to think no more
         self._on_errand = False
         self._closing = False
         self._pair: LoadedPair | None = None
@@ -102,6 +104,11 @@ class Worker:
                 self._waiting.remove(waiting)
         for waiting in dropped:
             self._deliver(never_begun(*waiting))
+
+    def answer_now(self, request: int) -> None:
+        """Ends the thinking of a request that runs."""
+        with self._changed:
+            self._answer_now |= request == self._running
 
     def close(self, timeout: float) -> None:
         """Cancels everything, frees the pair and joins the thread.
@@ -146,7 +153,7 @@ class Worker:
                     self._pair.cancel(False)
                 if self._waiting:
                     self._running, command = self._waiting.popleft()
-                    self._stop = False
+                    self._stop = self._answer_now = False
                     return self._running, command
                 self._on_errand = True
             self._run_errand()
@@ -201,7 +208,9 @@ class Worker:
             case Load():
                 return self._load(request, command)
             case Ask():
-                return self._loaded().answer(request, command.chat, command.params)
+                return self._loaded().answer(
+                    request, command.chat, command.params, lambda: self._answer_now
+                )
             case Unload():
                 return self._unload(request)
             case ListDevices():

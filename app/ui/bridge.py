@@ -95,6 +95,10 @@ class Reply(Request):
     prefilled = Signal(object)  # Prefilled
     decoded = Signal(str, str, list)  # text, reasoning, RoundRecords
 
+    def answer_now(self) -> None:
+        """Have it think no more."""
+        self._bridge._answer_now(self._number)
+
 
 R = TypeVar("R", bound=Request)
 
@@ -239,6 +243,9 @@ class EngineBridge(QObject):
         request = self._requests[number] = kind(self, number)
         self._timer.setInterval(SHORTEST)
         return request
+
+    def _answer_now(self, number: int) -> None:
+        self._client.answer_now(number)
 
     def _cancel(self, number: int) -> None:
         self._client.cancel(number)  # one that has ended is left alone

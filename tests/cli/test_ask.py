@@ -12,9 +12,9 @@ from app.errors import ContextFullError, EngineError, ModelFileError
 from tests.cli.support import Slipstream
 
 FIELDS = (
-    "text reasoning token_ids finish_reason prompt_tokens completion_tokens rounds drafted "
-    "accepted accepted_per_round mean_accepted_length tokens_per_s plain_tokens_per_s speedup "
-    "exact n_ctx memory backend device phase_ms syncs_per_round graphs_rebuilt "
+    "text reasoning token_ids finish_reason thinking_end prompt_tokens completion_tokens rounds "
+    "drafted accepted accepted_per_round mean_accepted_length tokens_per_s plain_tokens_per_s "
+    "speedup exact n_ctx memory backend device phase_ms syncs_per_round graphs_rebuilt "
     "graphs_run_per_round bytes_to_host_per_round"
 ).split()
 
@@ -48,6 +48,16 @@ def test_an_answer_that_repeated_itself_is_told(slipstream: Slipstream, engine: 
     assert slipstream("ask", "?", "--json").json["finish_reason"] == "loop"
     assert "ended by: loop" in slipstream("ask", "?", "--no-loop-guard").err
     assert [asked.params.loop_guard for asked in engine.asked] == [True, False]
+
+
+def test_thinking_that_was_ended_is_told(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.reasoning = "One thought, and another one."
+    run = slipstream("ask", "?", "--think", "--think-budget", "2", "--json")
+    assert (run.json["thinking_end"], run.json["reasoning"]) == ("budget", "One thought,")
+    assert slipstream("ask", "?", "--think", "--json").json["thinking_end"] is None
+    refused = slipstream("ask", "?", "--think-budget", "0")
+    assert refused.status == 2
+    assert "`think_budget` cannot be 0" in refused.err
 
 
 def test_people_get_the_text_alone_on_stdout(slipstream: Slipstream, engine: FakeEngine) -> None:

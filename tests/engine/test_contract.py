@@ -45,6 +45,7 @@ from app.engine import (
     PlainMeasured,
     Prefilled,
     Reading,
+    ThinkingEnd,
     Unload,
     Unloaded,
     answering,
@@ -54,7 +55,7 @@ from app.errors import EngineError, ModelFileError
 from app.library import Pair
 
 from .conftest import chat
-from .listening import Listener, owner
+from .listening import PATIENCE, Listener, owner
 
 QUESTION = Ask(chat("What is DFlash?"), AskParams(max_tokens=40))
 
@@ -320,6 +321,44 @@ def test_cancelling_what_has_ended_or_is_anothers_does_nothing(
     ending = one.of(request)[-1]
     assert isinstance(ending, Finished)
     assert ending.answer.finish_reason is not FinishReason.CANCELLED
+
+
+def test_thinking_is_ended_at_its_limit_or_when_it_is_asked_for(
+    door: EngineDoor, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = (*chat("What is a round?"), ChatMessage(Role.ASSISTANT, "", "A round"))
+    if isinstance(door, FakeEngine):
+        door.script.reasoning = "A round is one draft and one verify, and then the next one comes."
+    one, other = Listener(door.client()), Listener(door.client())
+    one.run(load)
+    limited = one.run(Ask(begun, AskParams(max_tokens=80, think=True, think_budget=2)))
+    assert isinstance(limited, Finished)
+    assert limited.answer.thinking_end is ThinkingEnd.BUDGET
+    assert limited.answer.text
+
+    # The guide's thoughts are short: each round waits until it was asked.
+    asked, round_ = threading.Event(), answering.Answering._round
+
+    def late(self: answering.Answering) -> Event:
+        asked.wait(PATIENCE)
+        return round_(self)
+
+    monkeypatch.setattr(answering.Answering, "_round", late)
+    params = AskParams(max_tokens=80, block=2, think=True)
+    for listener, end in ((other, None), (one, ThinkingEnd.ASKED)):
+        asked.clear()
+        request = one.submit(Ask(begun, params))
+        waiting = one.submit(Ask(begun, params))
+        one.until(Decoded)
+        listener.client.answer_now(request)
+        listener.client.answer_now(waiting)
+        asked.set()
+        ending = one.of(request)[-1]
+        assert isinstance(ending, Finished)
+        assert ending.answer.thinking_end is end
+        ending = one.of(waiting)[-1]
+        assert isinstance(ending, Finished)
+        assert ending.answer.thinking_end is None, "it did not run"
 
 
 def test_who_leaves_takes_his_requests_along(door: EngineDoor, load: Load) -> None:

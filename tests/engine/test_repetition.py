@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.binding import NativeRound, WidthReason
-from app.engine import Answer, AskParams, Finished, FinishReason, LoadedModel
+from app.engine import Answer, AskParams, Finished, FinishReason, LoadedModel, ThinkingEnd
 from app.engine.answering import Answering
 from app.engine.fake import FAKE_CPU
 from app.engine.plain import PlainSpeed
@@ -141,7 +141,7 @@ class Looping:
         return f"{token} ".encode()
 
 
-def answer_of(native: Looping, params: AskParams) -> Answer:
+def answer_of(native: Looping, params: AskParams, closing: Sequence[int] = ()) -> Answer:
     text = AnswerText(native.token_bytes, None, 5000, params.think)
     prompt = Prompt([1, 2, 3], 3, thinking=params.think, begun=False)
     answering = Answering(
@@ -152,6 +152,7 @@ def answer_of(native: Looping, params: AskParams) -> Answer:
         params,
         text,
         PlainSpeed(),
+        closing,
     )
     *_, last = answering.events()
     assert isinstance(last, Finished)
@@ -171,6 +172,23 @@ def test_a_loop_ends_the_answer_where_it_ends_the_plain_one(block: int, think: b
     if not think:
         thought = answer_of(Looping([*range(9), 5000], stretch), AskParams(10_000, think=True))
         assert thought.completion_tokens >= TOKENS, "what follows thinking is an answer"
+
+
+@pytest.mark.parametrize("block", [1, 7, 16, 64])
+def test_thinking_in_circles_is_ended_and_answered(block: int) -> None:
+    params = AskParams(10_000, block=block, draft=block > 1, think=True)
+    answer = answer_of(Looping(range(100), range(200, 253)), params, closing=(7, 5000, 8))
+    assert answer.thinking_end is ThinkingEnd.LOOP
+    assert answer.token_ids.index(5000) == -(-(100 + THOUGHT) // 32) * 32 + 64 + 1
+    assert answer.text.startswith("8 ")
+    assert answer.finish_reason is FinishReason.LOOP, "the answer goes round in circles as well"
+
+
+@pytest.mark.parametrize("budget", [1, 30])
+def test_no_mark_no_limit(budget: int) -> None:
+    params = AskParams(300, block=16, think=True, think_budget=budget)
+    answer = answer_of(Looping(range(400), [1]), params)
+    assert (answer.token_ids, answer.thinking_end) == (tuple(range(300)), None)
 
 
 def test_the_guard_can_be_left_out() -> None:

@@ -90,6 +90,11 @@ class LiveTurn(QObject):
         else:
             self._end(self._why)
 
+    def answer_now(self) -> None:
+        """Where it thinks, it is to think no more."""
+        if self._reply is not None:
+            self._reply.answer_now()
+
     def _prompt_read(self, event: Prefilled) -> None:
         self.turn.context = event.prompt_tokens
 

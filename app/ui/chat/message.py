@@ -223,6 +223,12 @@ class AnswerView(QWidget):
         self._think.setCheckable(True)
         self._think.hide()
         self._think.toggled.connect(self._fold)
+        self._now = IconButton(
+            "forward", "Think no more and answer", kind="quiet", text="Answer now", size=14
+        )
+        self._now.hide()
+        self._now.clicked.connect(self._answer_now)
+        self._live: LiveTurn | None = None  # while it comes
         self._thoughts = TextView(tr("Thinking of the answer"), self._reasoning)
         self._thoughts_page = _beside_rule(self._thoughts)
         self._thoughts_page.hide()
@@ -241,7 +247,7 @@ class AnswerView(QWidget):
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(Space.XS)
-        self._layout.addLayout(_row(self._name, self._think, self._state))
+        self._layout.addLayout(_row(self._name, self._think, self._now, self._state))
         self._layout.addWidget(self._thoughts_page)
         self._layout.addWidget(self._body)
         self._layout.addWidget(self._make_footer())
@@ -272,7 +278,7 @@ class AnswerView(QWidget):
 
     def finish(self) -> None:
         """Show how the answer was made, or what went wrong: what came before stays valid."""
-        self._finished = True
+        self._finished, self._live = True, None
         self._state.hide()
         self._show_thought()
         self._rendering.add("")  # the end is to be rendered too
@@ -300,6 +306,8 @@ class AnswerView(QWidget):
             live.began.connect(self._begin)
         else:
             self._begin()
+        self._live = live
+        self._now.setEnabled(True)
         live.grew.connect(self.grow)
         live.ended.connect(self.finish)
 
@@ -395,6 +403,12 @@ class AnswerView(QWidget):
         """How long it took, by the turn's own clock."""
         thinking = not self._begun and not self._finished
         self._think.setText(words.thought(self.turn.thought_ms, ongoing=thinking))
+        self._now.setVisible(thinking and self._live is not None)
+
+    def _answer_now(self) -> None:
+        if self._live is not None:
+            self._now.setEnabled(False)
+            self._live.answer_now()
 
     def _fold(self, open_: bool) -> None:
         self._thoughts_page.setVisible(open_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from app.conversation import End, Turn
-from app.engine import Figures, FinishReason, WidthReason
+from app.engine import Figures, FinishReason, ThinkingEnd, WidthReason
 from app.ui.look.language import tr
 
 UNKNOWN = "not measured yet"
@@ -148,6 +148,14 @@ def finish_note(turn: Turn) -> str:
             return f"Stopped because the context is full{thinking}."
     if turn.end is End.DONE and not turn.text:
         return "The model ended its answer without text."
+    ended = turn.figures.thinking_end if isinstance(turn.figures, Figures) else ""
+    match ended:
+        case ThinkingEnd.BUDGET:
+            return "Thinking was ended at its limit."
+        case ThinkingEnd.ASKED:
+            return "Thinking was ended by you."
+        case ThinkingEnd.LOOP:
+            return "Thinking was ended: it repeated itself."
     return ""
 
 

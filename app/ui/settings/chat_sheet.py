@@ -31,6 +31,7 @@ _SAME: Final = "as set"
 _THINK: Final = {"": "As set", "off": "Off", "on": "On"}
 _VERIFY: Final = {"": "As set", "greedy": "Greedy", "gpu-sample": "Sampled"}
 _NUMBERS: Final = (
+    ("think_budget", "Thinking limit", "Tokens of thinking, after which it answers.", int),
     ("temperature", "Temperature", "0 is greedy; higher is more varied.", float),
     ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int),
     ("top_p", "Top-p", "Keep the likeliest tokens up to this share.", float),

@@ -45,6 +45,7 @@ _NUMBERS: Final = (
     ("min_p", "Min-p", "Drop tokens below this share of the best.", float, ""),
     ("seed", "Seed", "The same seed gives the same answer.", int, "random"),
     ("block", "Guess length", "Tokens checked in one step, at most.", int, "auto"),
+    ("think_budget", "Thinking limit", "Tokens of thinking, after which it answers.", int, "none"),
     ("max_tokens", "Answer limit", "Tokens of one answer, its thinking included.", int, "context"),
     ("n_ctx", "Context", "Tokens of a conversation; reloads the model.", int, "what fits"),
     ("threads", "Threads", "Of the CPU; reloads the model.", int, "auto"),
@@ -52,7 +53,7 @@ _NUMBERS: Final = (
     ("zoom", "Zoom", "Per cent, of everything; from the next start on.", int, ""),
 )
 _GROUPS: Final = {
-    "Answers": ("verify", *_SAMPLING, "think", "max_tokens", "loop_guard"),
+    "Answers": ("verify", *_SAMPLING, "think", "think_budget", "max_tokens", "loop_guard"),
     "Engine": ("draft_backend", "block", "n_ctx", "kv_type", "threads"),
     "Window": ("theme", "text_size", "zoom", "send_with", "language"),
 }
@@ -139,6 +140,7 @@ class SettingsSheet(Sheet):
             form.addWidget(numbers[key])
         form.addWidget(self._about_vendor)
         form.addWidget(choice("Think first", self.think))
+        form.addWidget(numbers["think_budget"])
         form.addWidget(numbers["max_tokens"])
         form.addWidget(choice("Stop loops", self.loop_guard))
         form.addWidget(note("Ends an answer that repeats itself word for word without end."))

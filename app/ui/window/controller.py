@@ -231,6 +231,7 @@ class Controller(QObject):
                 s.block,
                 think=s.think,
                 loop_guard=s.loop_guard,
+                think_budget=s.think_budget,
             )
         except SlipstreamError as error:
             self.refused.emit(error)

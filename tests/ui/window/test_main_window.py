@@ -194,6 +194,25 @@ def test_thinking_is_apart_from_the_answer(open_window: OpenWindow, ask: Ask, qt
     assert answer.turn.text == "Yes."
 
 
+def test_thinking_is_ended_by_a_button(open_window: OpenWindow, wait_until: WaitUntil) -> None:
+    thought = " ".join(f"thought{i}" for i in range(400))
+    engine = BatchEngine(Script(text="Yes.", reasoning=thought, accepted=(0,)), batch=1)
+    window = open_window(engine, think=True)
+    window.composer.field.setPlainText("Well?")
+    window.composer.send.click()
+    wait_until(lambda: bool(window.chats.view.answers))
+    answer = window.chats.view.answers[0]
+    assert answer._now.isHidden()
+    wait_until(lambda: not answer._now.isHidden())
+    answer._now.click()
+    wait_until(lambda: not window.controller.busy)
+    assert answer.turn.text == "Yes."
+    assert thought.startswith(answer.turn.reasoning)
+    assert len(answer.turn.reasoning) < len(thought)
+    assert answer._now.isHidden()
+    assert answer._note.text() == "Thinking was ended by you."
+
+
 @pytest.mark.parametrize("send_with", ["enter", "ctrl-enter"])
 def test_keys_that_send(open_window: OpenWindow, qtbot: QtBot, send_with: str) -> None:
     window = open_window(send_with=send_with)
