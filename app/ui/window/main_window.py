@@ -609,9 +609,10 @@ class MainWindow(QMainWindow):
     def _tell_no_model(self, error: SlipstreamError) -> None:
         """It could not be loaded, or went with its device: with the buttons that may mend it."""
         told = self._tell(error, "model")
-        told.add_button("Try again").clicked.connect(self.controller.load)
         if isinstance(error, OutOfMemoryError) and self.flow.current.n_ctx is not None:
             told.add_button("Fit the context").clicked.connect(lambda: self.flow.change(n_ctx=None))
+        else:
+            told.add_button("Try again").clicked.connect(self.controller.load)
         if isinstance(error, DeviceError) and self.flow.current.backend != "cpu":
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
