@@ -44,7 +44,9 @@ class Trial:
 
     usable: bool
     devices: tuple[DeviceInfo, ...]
-    answered: bool = True  # False: it died or kept silent, which may be otherwise the next time
+    # False: it died, kept silent or could not be loaded, which may be otherwise the next time: what
+    # it lacks of the system can come without its file being touched.
+    answered: bool = True
 
 
 def backends_folder() -> Path:
@@ -88,11 +90,12 @@ def load_backend(path: Path) -> None:
     ggml = ctypes.CDLL(str(_ggml()))
     ggml.ggml_backend_load.argtypes = [ctypes.c_char_p]
     ggml.ggml_backend_load.restype = ctypes.c_void_p
-    with talkative():  # what a driver has found
+    with talkative() as said:  # what a driver has found
         loaded = ggml.ggml_backend_load(os.fsencode(path))
     if not loaded:
         raise DeviceError(
-            "It is no backend of this version of Slipstream.",
+            "It is no backend of this version of Slipstream, or its driver does not start"
+            + (f": {said[-1][:200]}" if said else "."),
             remedy="Run `python3 dev.py setup`, which builds the matching one.",
         )
 
@@ -125,7 +128,7 @@ def _apart(path: Path, environment: Mapping[str, str]) -> Trial:
             child.kill()
             child.join()
         child.close()
-    return _none(path, answer) if isinstance(answer, str) else Trial(True, answer)
+    return _silent(path, answer) if isinstance(answer, str) else Trial(True, answer)
 
 
 def _child(pipe: Connection, path: Path, environment: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ import importlib.util
 import logging
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_void_p
@@ -39,11 +40,14 @@ ABI: Final = 7
 _INFO, _WARNING = 1, 2  # SLIP_LOG_INFO and SLIP_LOG_WARNING of the header
 
 _native = logging.getLogger("app.native")
+_said: Final[deque[str]] = deque(maxlen=20)  # the last lines
 
 
 def _log_line(_level: int, line: bytes) -> None:
     """What llama.cpp, ggml and their backends say: for the log file. Errors are raised too."""
-    _native.info("%s", line.decode("utf-8", "replace"))
+    text = line.decode("utf-8", "replace")
+    _said.append(text)
+    _native.info("%s", text)
 
 
 _on_line = LogCallback(_log_line)  # as long as the library, which keeps no hold of it
@@ -73,11 +77,13 @@ def library_path() -> Path:
 
 
 @contextmanager
-def talkative() -> Iterator[None]:
-    """Meanwhile all that is said goes to the log, not what warns alone: a load has 500 lines."""
+def talkative() -> Iterator[deque[str]]:
+    """What is said meanwhile; all of it goes to the log, not what warns alone, as else: a load has
+    500 lines."""
+    _said.clear()
     library().slip_set_log(_on_line, _INFO)
     try:
-        yield
+        yield _said
     finally:
         library().slip_set_log(_on_line, _WARNING)
 

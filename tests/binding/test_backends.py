@@ -85,23 +85,27 @@ def test_one_that_keeps_silent_is_given_up(
     assert "no answer within 5 seconds" in trial.devices[0].reason
 
 
-def test_an_answer_is_remembered_and_a_death_is_not(
+def test_an_answer_is_remembered_and_a_failure_is_not(
     built: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy2(built / "libggml-other.so", folder)
-    shutil.copy2(built / "libggml-dies.so", folder)
-    first = devices()
+    """What a failed one lacks of the system can come later."""
+    for name in ("other", "dies"):
+        shutil.copy2(built / f"libggml-{name}.so", folder)
+    (folder / "libggml-soft.so").touch()
+    soft = DeviceInfo("Soft0", "A renderer", "gpu", 0, 0, False, "It is slow.", "soft")
     tried: list[str] = []
 
     def watched(path: Path) -> Trial:
         tried.append(backend_name(path))
-        return try_out(path)
+        return Trial(False, (soft,)) if tried[-1] == "soft" else try_out(path)
 
     module = import_module("app.binding.devices")
     monkeypatch.setattr(module, "try_out", watched)
+    first = devices()
+    assert tried == ["dies", "other", "soft"]
     monkeypatch.setattr(module, "_tried", {})  # as in the next process
     assert [(d.backend, d.reason) for d in devices()] == [(d.backend, d.reason) for d in first]
-    assert tried == ["dies"]
+    assert tried == ["dies", "other", "soft", "dies", "other"]
 
 
 def test_a_file_that_changed_is_tried_again(built: Path, folder: Path) -> None:
