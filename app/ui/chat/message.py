@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from app.conversation import End, Turn
 from app.engine import Figures
 from app.errors import SlipstreamError
+from app.ui import task
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
@@ -21,6 +22,7 @@ from app.ui.look.labels import lines
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
+from app.ui.markdown import inline
 from app.ui.markdown.document import DocumentWriter, Kind
 from app.ui.markdown.held import HeldSheet
 from app.ui.markdown.highlight import Highlighter
@@ -302,6 +304,8 @@ class AnswerView(QWidget):
 
     def follow(self, live: LiveTurn) -> None:
         """Show the answer while it waits, and while it comes."""
+        if not inline.prepared():
+            task.run(self, lambda *_: inline.prepare(), lambda _: None, lambda _: None)
         if live.waiting:
             live.began.connect(self._begin)
         else:

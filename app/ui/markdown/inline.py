@@ -43,6 +43,17 @@ def _parser() -> MarkdownIt:
     return result
 
 
+def prepare() -> None:
+    """Import what texts are read with: it takes up to 60 ms, while an answer is waited for."""
+    import markdown_it.rules_block.table  # noqa: F401
+
+    _parser()
+
+
+def prepared() -> bool:
+    return _parser.cache_info().currsize > 0
+
+
 def parse(source: str, *, cell: bool = False) -> Sequence[Token]:
     """The tokens of the text of one block."""
     return _parser().parseInline(source, {"cell": cell})[0].children or []

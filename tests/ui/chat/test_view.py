@@ -11,13 +11,16 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Conversation, End
+from app.engine import AskParams
 from app.errors import ContextFullError
 from app.ui.chat.find import FindBar
+from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.view import ChatView
 from app.ui.chat.welcome import Welcome
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Theme
+from app.ui.markdown import inline
 from app.ui.markdown.text_view import TextView
 from tests.ui.conftest import WaitUntil
 
@@ -279,3 +282,15 @@ def test_a_larger_text_is_larger_in_messages(
     finally:
         look.set_text_size(15)
     assert sizes() == pytest.approx(before)
+
+
+def test_what_texts_are_read_with_is_imported_while_an_answer_is_waited_for(
+    view: ChatView, wait_until: WaitUntil
+) -> None:
+    inline._parser.cache_clear()
+    conversation = Conversation()
+    answer = conversation.answer(conversation.ask("One?"))
+    live = LiveTurn(conversation, answer, AskParams())
+    view.live_of = lambda turn: live if turn is answer else None
+    view.show_path(conversation.path())
+    wait_until(inline.prepared)
