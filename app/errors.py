@@ -23,6 +23,7 @@ with status 1. Lower errors are translated where they arise, with
     │   └── OutOfMemoryError     one without the memory that is needed
     ├── NativeLibraryError       the native library is missing or does not match
     └── EngineError              the engine failed in a way that has no better name
+        └── NonFiniteError       a model that computes infinity, or no numbers at all
 """
 
 from __future__ import annotations
@@ -128,3 +129,7 @@ class NativeLibraryError(SlipstreamError):
 
 class EngineError(SlipstreamError):
     """The engine failed in a way that has no better name."""
+
+
+class NonFiniteError(EngineError):
+    """A model that computes infinity, or no numbers at all: no token is its choice."""

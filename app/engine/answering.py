@@ -29,7 +29,7 @@ from app.engine.prompt import Prompt
 from app.engine.repetition import repeats
 from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
-from app.errors import ContextFullError
+from app.errors import ContextFullError, NonFiniteError
 from app.jobs import JobCancelled
 from app.limits import RANGES
 
@@ -102,6 +102,7 @@ class Answering:
         finally:
             self._prefill_ms = (time.perf_counter() - start) * 1000
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
+        self._check_numbers(row=0)
         piece, _ = self._take((first,))
         yield Decoded(self.request, piece.text, piece.reasoning, None)
 
@@ -114,6 +115,20 @@ class Answering:
             sampling=self.params.sampling,
             seed=self._seed,
         )
+
+    def _check_numbers(self, row: int) -> None:
+        """Raises NonFiniteError where the target's last pass gave no numbers.
+
+        Nothing is the largest of them then, and the choice falls on the first token, or on none:
+        so it is looked at again wherever that is chosen. What is held is of no use any more.
+        """
+        if not self.native.finite(row):
+            self.native.reset()
+            raise NonFiniteError(
+                f"`{self.model.name}` computes numbers that are not finite on "
+                f"{self.model.device.description}, so no token can be chosen.",
+                remedy="Check its files or get it again; if it comes again, use another device.",
+            )
 
     def _thinks_no_more(self) -> bool:
         if not (self.text.thinking and self.closing):
@@ -161,6 +176,8 @@ class Answering:
         if not native.drafted and self._was_plain:
             self.plain.add(self._context, seconds)
         self._was_plain = not native.drafted
+        if min(native.emitted) <= 0:
+            self._check_numbers(row=len(native.emitted) - 1)
         piece, used = self._take(native.emitted)
         record = self._record(native, used, seconds)
         self._tally.add(record)

@@ -134,6 +134,9 @@ class Looping:
         emitted = tuple(itertools.islice(self._tokens, n_draft + 1))
         return NativeRound(WidthReason.FIXED, emitted[:-1], emitted, 1, 1, 0, 0, None, 1)
 
+    def finite(self, row: int) -> bool:
+        return True
+
     def is_end(self, token: int) -> bool:
         return False
 
