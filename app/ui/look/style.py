@@ -68,7 +68,7 @@ QPushButton[kind="outline"], QToolButton[kind="outline"] {
   border-color: $line_strong; padding: 6px 12px; background: $raised;
 }
 QPushButton[kind="outline"]:hover, QToolButton[kind="outline"]:hover { background: $hover; }
-QPushButton[kind="outline"]:checked { background: $hover; border-color: $muted; }
+QPushButton[kind="outline"]:checked { background: $hover; }
 QPushButton[kind="outline"]:focus, QToolButton[kind="outline"]:focus { border-color: $text; }
 QPushButton[kind="primary"] {
   background: $accent; color: $on_accent; border-color: $accent; padding: 6px 12px;

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -17,8 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.presets import ChatOptions
+from app.ui.look import theme
 from app.ui.look.controls import Segments
-from app.ui.look.icons import IconButton
+from app.ui.look.icons import IconButton, icon
 from app.ui.look.labels import note, section
 from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
@@ -128,6 +130,7 @@ class ChatSheet(Sheet):
                 old.deleteLater()
         for name in sorted(presets, key=str.casefold):
             self._list.addWidget(self._row(name))
+        self._show_chosen()
 
     def keep(self) -> None:
         """What is being written holds now."""
@@ -140,7 +143,6 @@ class ChatSheet(Sheet):
         use.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         use.setAccessibleName(f"Use the preset {name}")
         use.setCheckable(True)
-        use.setChecked(name == self.options.preset)
         use.clicked.connect(lambda: self._use(name))
         remove = IconButton("close", f"Remove the preset {name}", size=14)
         remove.clicked.connect(lambda: self.preset_removed.emit(name))
@@ -168,8 +170,11 @@ class ChatSheet(Sheet):
         self._show_chosen()  # the button has ticked itself
 
     def _show_chosen(self) -> None:
+        tick = icon("check", theme.current().text, 14)
         for name, button in self._uses.items():
-            button.setChecked(name == self.options.preset)
+            chosen = name == self.options.preset
+            button.setChecked(chosen)
+            button.setIcon(tick if chosen else QIcon())
 
     def _change(self, options: ChatOptions) -> None:
         if options != self.options:
