@@ -124,11 +124,7 @@ class Answering:
         """
         if not self.native.finite(row):
             self.native.reset()
-            raise NonFiniteError(
-                f"`{self.model.name}` computes numbers that are not finite on "
-                f"{self.model.device.description}, so no token can be chosen.",
-                remedy="Check its files or get it again; if it comes again, use another device.",
-            )
+            raise not_finite(self.model)
 
     def _thinks_no_more(self) -> bool:
         if not (self.text.thinking and self.closing):
@@ -263,3 +259,11 @@ class Answering:
             seed=self._seed,
             thinking_end=self._thinking_end,
         )
+
+
+def not_finite(model: LoadedModel) -> NonFiniteError:
+    return NonFiniteError(
+        f"`{model.name}` computes numbers that are not finite on {model.device.description}, "
+        "so no token can be chosen.",
+        remedy="Check its files or get it again; if it comes again, use another device.",
+    )

@@ -12,7 +12,7 @@ from app import kept, paths
 from app.binding import Costs, DeviceInfo, NativePair, devices, preferred_gpu
 from app.conversation import ChatMessage
 from app.engine import costs
-from app.engine.answering import Answering
+from app.engine.answering import Answering, not_finite
 from app.engine.control import control
 from app.engine.key import key_of
 from app.engine.messages import Control, Event, LoadedModel
@@ -61,10 +61,19 @@ class LoadedPair:
                 self._specials,
                 self.native.tokenize,
             )
+            self._check_numbers()
         except BaseException:
             self.native.close()
             raise
         self.plain = PlainSpeed()
+
+    def _check_numbers(self) -> None:
+        """A weight that is no number makes none of what it meets: seen before anything is asked,
+        since samplers put up with it badly."""
+        self.native.prompt(self.native.tokenize(_PROBE_TEXT), drafting=False)
+        if not self.native.finite():
+            raise not_finite(self.model)
+        self.native.reset()
 
     def close(self) -> None:
         self.native.close()
