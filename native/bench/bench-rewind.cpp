@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -52,10 +53,12 @@ qkv split(layer & l, ggml_tensor * mixed) {
     const auto heads = [&](int64_t h, int64_t offset) {
         return ggml_view_4d(ctx, mixed, S, h, BLOCK, 1, S * f, CHANNELS * f, CHANNELS * BLOCK * f, offset * f);
     };
-    return {
-        ggml_l2_norm(ctx, heads(H_K, 0), 1e-6f), ggml_l2_norm(ctx, heads(H_K, H_K * S), 1e-6f), heads(H_V, 2 * H_K * S),
-        ggml_reshape_4d(ctx, l.input(H_V, BLOCK), 1, H_V, BLOCK, 1), ggml_reshape_4d(ctx, l.input(H_V, BLOCK), 1, H_V, BLOCK, 1),
-    };
+    // As llm_build_qwen35 has it: an L2 norm by other names, and the gates of two products.
+    const auto norm = [&](ggml_tensor * t) { return ggml_scale(ctx, ggml_rms_norm(ctx, t, 1e-6f / S), 1.0f / std::sqrt(float(S))); };
+    const qkv x = { norm(heads(H_K, 0)), norm(heads(H_K, H_K * S)), heads(H_V, 2 * H_K * S),
+        ggml_mul(ctx, ggml_softplus(ctx, ggml_add(ctx, l.input(H_V, BLOCK), l.input(H_V))), l.input(H_V)),
+        ggml_sigmoid(ctx, l.input(H_V, BLOCK)) };
+    return { x.q, x.k, x.v, ggml_reshape_4d(ctx, x.g, 1, H_V, BLOCK, 1), ggml_reshape_4d(ctx, x.beta, 1, H_V, BLOCK, 1) };
 }
 
 ggml_tensor * convolve(layer & l, ggml_tensor * conv_input) {
@@ -101,8 +104,8 @@ void build_trace(layer & l) {
 
     ggml_tensor * window = ggml_get_rows(ctx, conv_all, conv_rows);
     ggml_tensor * inputs = ggml_concat(ctx, window, l.input(CHANNELS, BLOCK), 1);
-    ggml_tensor * src = ggml_view_1d(ctx, inputs, CHANNELS * rows, (BLOCK - N_TRACE) * CHANNELS * f);
-    ggml_build_forward_expand(l.graph, ggml_cpy(ctx, src, ggml_view_1d(ctx, conv_all, CHANNELS * rows, 0)));
+    ggml_tensor * src = ggml_view_2d(ctx, inputs, CHANNELS * rows, 1, inputs->nb[2], (BLOCK - N_TRACE) * CHANNELS * f);
+    ggml_build_forward_expand(l.graph, ggml_cpy(ctx, src, ggml_view_2d(ctx, conv_all, CHANNELS * rows, 1, CHANNELS * rows * f, 0)));
     const qkv x = split(l, convolve(l, ggml_cont(ctx, ggml_transpose(ctx, inputs))));
     ggml_build_forward_expand(l.graph,
         ggml_gated_delta_net_trace(ctx, state, trace, l.index, x.q, x.k, x.v, x.g, x.beta, N_TRACE));
