@@ -1,9 +1,11 @@
 #include "gated_delta_net_trace.cuh"
+#include "cp-async.cuh"
 
 // The state is stored transposed: column c of S is S contiguous floats. Columns do not depend on
 // each other, so a few lanes hold one in registers and all tokens go over it: the old trace is
-// committed, the state stored, the new tokens traced. Keys and queries of a tile of tokens are read
-// once a block, through shared memory.
+// committed, the state stored, the new tokens traced. What a tile of tokens brings is read once a
+// block, into shared memory, and all reads of the first tiles, old and new, are on their way at once:
+// a block does little besides waiting for them.
 
 static constexpr int GDN_TILE    = 16; // tokens
 static constexpr int GDN_COLUMNS = 16; // of a block
@@ -23,16 +25,48 @@ struct gdn_trace_args {
     int64_t sk1, sk2, sk3; // strides of q and k in floats
     int64_t sv1, sv2, sv3;
     float scale;
+    bool  aligned; // rows begin at multiples of 16 bytes
 };
 
+// Of the trace, where w is u, or of the input, where it is v.
 template <int S, bool KDA>
 struct gdn_trace_tile {
     float k[GDN_TILE][S];
-    float q[GDN_TILE][S];
-    float w[GDN_TILE][GDN_COLUMNS]; // v of the input, u of the trace
+    float w[GDN_TILE][GDN_COLUMNS];
     float alpha[GDN_TILE][KDA ? S : 1];
-    float beta[GDN_TILE];
 };
+
+static __device__ __forceinline__ void gdn_copy_16(float * to, const float * from) {
+#ifdef CP_ASYNC_AVAILABLE
+    cp_async_cg_16<0>(ggml_cuda_cvta_generic_to_shared(to), from);
+#else
+    *(float4 *) to = *(const float4 *) from;
+#endif // CP_ASYNC_AVAILABLE
+}
+
+// Begins to copy the first N floats of n rows; gdn_copied() ends it for the copies of this thread.
+template <int N, int THREADS>
+static __device__ __forceinline__ void gdn_copy(float (*to)[N], const float * from, const int64_t stride, const int n, const bool aligned) {
+    if (aligned) {
+#pragma unroll 4
+        for (int i = threadIdx.x; i < n*(N/4); i += THREADS) {
+            const int row = i / (N/4);
+            const int at  = 4*(i % (N/4));
+            gdn_copy_16(&to[row][at], from + row*stride + at);
+        }
+    } else {
+#pragma unroll 4
+        for (int i = threadIdx.x; i < n*N; i += THREADS) {
+            to[i / N][i % N] = from[(i / N)*stride + i % N];
+        }
+    }
+}
+
+static __device__ __forceinline__ void gdn_copied() {
+#ifdef CP_ASYNC_AVAILABLE
+    cp_async_wait_all();
+#endif // CP_ASYNC_AVAILABLE
+}
 
 // One column, spread over LANES lanes: lane l holds rows 4*(l + LANES*r) ... +3.
 template <int S, bool KDA>
@@ -78,6 +112,7 @@ struct gdn_trace_column {
         }
     }
 
+    // This lane's part of a product; sum() of the parts is the product.
     __device__ __forceinline__ float dot(const float * x, int lane) const {
         float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
 #pragma unroll
@@ -88,7 +123,11 @@ struct gdn_trace_column {
             sum[2] = fmaf(s[r][2], xr.z, sum[2]);
             sum[3] = fmaf(s[r][3], xr.w, sum[3]);
         }
-        return warp_reduce_sum<LANES>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+    static __device__ __forceinline__ float sum(float part) {
+        return warp_reduce_sum<LANES>(part);
     }
 };
 
@@ -100,7 +139,10 @@ gated_delta_net_trace_cuda(const gdn_trace_args a) {
     constexpr int THREADS = LANES * GDN_COLUMNS;
     constexpr int G       = KDA ? S : 1;
 
+    __shared__ __align__(16) gdn_trace_tile<S, KDA> old;
     __shared__ __align__(16) gdn_trace_tile<S, KDA> tile;
+    __shared__ __align__(16) float tile_q[GDN_TILE][S];
+    __shared__ float tile_beta[GDN_TILE];
 
     const int h    = blockIdx.x;
     const int seq  = blockIdx.y;
@@ -111,6 +153,11 @@ gated_delta_net_trace_cuda(const gdn_trace_args a) {
     const int c    = threadIdx.x / LANES;
     const int col  = col0 + c;
 
+    // The gates' threads: another warp for each array, so that none waits for two.
+    const int ta = threadIdx.x;
+    const int tb = (threadIdx.x + WARP_SIZE) % THREADS;
+
+    ggml_cuda_pdl_lc();
     ggml_cuda_pdl_sync();
 
     const int n_replay = min(a.replay[2 * seq], a.n_trace);
@@ -125,28 +172,58 @@ gated_delta_net_trace_cuda(const gdn_trace_args a) {
 
     float * state = a.state + ((int64_t) (seq * a.H_v + h) * S + col) * S;
 
+    const auto copy_tokens = [&](const int t0, const int n) {
+        const int64_t at = seq * a.sk3 + t0 * a.sk2 + hk * a.sk1;
+        gdn_copy<S, THREADS>(tile.k, a.k + at, a.sk2, n, a.aligned);
+        gdn_copy<S, THREADS>(tile_q, a.q + at, a.sk2, n, a.aligned);
+        gdn_copy<GDN_COLUMNS, THREADS>(tile.w, a.v + seq * a.sv3 + t0 * a.sv2 + h * a.sv1 + col0, a.sv2, n, a.aligned);
+    };
+    const auto read_gates = [&](const int t0, const int n) {
+        const int64_t at = (int64_t) (seq * a.n_tokens + t0) * a.H_v + h;
+        for (int i = ta; i < n * G; i += THREADS) {
+            tile.alpha[i / G][i % G] = expf(a.g[(at + (int64_t) (i / G) * a.H_v) * G + i % G]);
+        }
+        for (int i = tb; i < n; i += THREADS) {
+            tile_beta[i] = a.beta[at + (int64_t) i * a.H_v];
+        }
+    };
+    const auto copy_trace = [&](const int t0, const int n) {
+        gdn_copy<S, THREADS>(old.k, trace_k + half * half_k + ((int64_t) t0 * a.H_k + hk) * S, (int64_t) a.H_k * S, n, a.aligned);
+        gdn_copy<GDN_COLUMNS, THREADS>(old.w, trace_u + (int64_t) t0 * a.H_v * S + col0, (int64_t) a.H_v * S, n, a.aligned);
+    };
+    const auto read_trace_gates = [&](const int t0, const int n) {
+        const int64_t at = half * half_g + ((int64_t) t0 * a.H_v + h) * G;
+        for (int i = tb; i < n * G; i += THREADS) {
+            old.alpha[i / G][i % G] = expf(trace_g[at + (int64_t) (i / G) * a.H_v * G + i % G]);
+        }
+    };
+
+    // In this order: what does not depend on `replay` first, what a thread waits for last.
+    const int n_first = min(GDN_TILE, a.n_tokens);
+    const int n_old   = min(GDN_TILE, n_replay);
     column_t column;
+    copy_tokens(0, n_first);
     column.load(state, lane);
+    copy_trace(0, n_old);
+    read_gates(0, n_first);
+    read_trace_gates(0, n_old);
+    gdn_copied();
+    __syncthreads();
 
     // 1. commit what was kept of the old trace
     for (int t0 = 0; t0 < n_replay; t0 += GDN_TILE) {
         const int n = min(GDN_TILE, n_replay - t0);
-        for (int i = threadIdx.x; i < n * S; i += THREADS) {
-            tile.k[i / S][i % S] = trace_k[half * half_k + ((int64_t) (t0 + i / S) * a.H_k + hk) * S + i % S];
+        if (t0 > 0) {
+            __syncthreads();
+            copy_trace(t0, n);
+            read_trace_gates(t0, n);
+            gdn_copied();
+            __syncthreads();
         }
-        for (int i = threadIdx.x; i < n * GDN_COLUMNS; i += THREADS) {
-            tile.w[i / GDN_COLUMNS][i % GDN_COLUMNS] =
-                trace_u[(int64_t) (t0 + i / GDN_COLUMNS) * a.H_v * S + col0 + i % GDN_COLUMNS];
-        }
-        for (int i = threadIdx.x; i < n * G; i += THREADS) {
-            tile.alpha[i / G][i % G] = expf(trace_g[half * half_g + ((int64_t) (t0 + i / G) * a.H_v + h) * G + i % G]);
-        }
-        __syncthreads();
         for (int t = 0; t < n; ++t) {
-            column.decay(tile.alpha[t], lane);
-            column.update(tile.k[t], tile.w[t][c], lane);
+            column.decay(old.alpha[t], lane);
+            column.update(old.k[t], old.w[t][c], lane);
         }
-        __syncthreads();
     }
 
     // 2. to 4. the first n_commit tokens, the state, the others
@@ -156,50 +233,47 @@ gated_delta_net_trace_cuda(const gdn_trace_args a) {
     }
     for (int t0 = 0; t0 < a.n_tokens; t0 += GDN_TILE) {
         const int n = min(GDN_TILE, a.n_tokens - t0);
-        for (int i = threadIdx.x; i < n * S; i += THREADS) {
-            const int t = t0 + i / S;
-            const int64_t at = seq * a.sk3 + t * a.sk2 + hk * a.sk1 + i % S;
-            const float k = a.k[at];
-            tile.k[i / S][i % S] = k;
-            tile.q[i / S][i % S] = a.q[at];
-            if (blockIdx.z == 0 && h < a.H_k && t >= n_commit) {
-                trace_k[(1 - half) * half_k + ((int64_t) (t - n_commit) * a.H_k + h) * S + i % S] = k;
+        if (t0 > 0) {
+            __syncthreads();
+            copy_tokens(t0, n);
+            read_gates(t0, n);
+            gdn_copied();
+            __syncthreads();
+        }
+        const int i_traced = max(0, n_commit - t0);
+        if (blockIdx.z == 0) {
+            if (h < a.H_k) {
+                for (int i = i_traced * S + threadIdx.x; i < n * S; i += THREADS) {
+                    trace_k[(1 - half) * half_k + ((int64_t) (t0 + i / S - n_commit) * a.H_k + h) * S + i % S] = tile.k[i / S][i % S];
+                }
+            }
+            for (int i = i_traced * G + threadIdx.x; i < n * G; i += THREADS) {
+                const float g = a.g[((int64_t) (seq * a.n_tokens + t0 + i / G) * a.H_v + h) * G + i % G];
+                trace_g[(1 - half) * half_g + ((int64_t) (t0 + i / G - n_commit) * a.H_v + h) * G + i % G] = g;
             }
         }
-        for (int i = threadIdx.x; i < n * GDN_COLUMNS; i += THREADS) {
-            const int t = t0 + i / GDN_COLUMNS;
-            tile.w[i / GDN_COLUMNS][i % GDN_COLUMNS] =
-                a.v[seq * a.sv3 + t * a.sv2 + h * a.sv1 + col0 + i % GDN_COLUMNS];
-        }
-        for (int i = threadIdx.x; i < n * G; i += THREADS) {
-            const int t = t0 + i / G;
-            const float g = a.g[((int64_t) (seq * a.n_tokens + t) * a.H_v + h) * G + i % G];
-            tile.alpha[i / G][i % G] = expf(g);
-            if (blockIdx.z == 0 && t >= n_commit) {
-                trace_g[(1 - half) * half_g + ((int64_t) (t - n_commit) * a.H_v + h) * G + i % G] = g;
+        // A token's output is added up while the next one is computed.
+        float out_part = 0.0f;
+        for (int i = 0; i <= n; ++i) {
+            const int   t = t0 + i;
+            const float o = column_t::sum(out_part);
+            if (i > 0 && lane == 0) {
+                a.out[((int64_t) (seq * a.n_tokens + t - 1) * a.H_v + h) * S + col] = o * a.scale;
             }
-        }
-        for (int i = threadIdx.x; i < n; i += THREADS) {
-            tile.beta[i] = a.beta[(int64_t) (seq * a.n_tokens + t0 + i) * a.H_v + h];
-        }
-        __syncthreads();
-        for (int i = 0; i < n; ++i) {
-            const int t = t0 + i;
+            if (i == n) {
+                break;
+            }
             if (t == n_commit && t > 0) {
                 column.store(state, lane);
             }
             column.decay(tile.alpha[i], lane);
-            const float u = tile.beta[i] * (tile.w[i][c] - column.dot(tile.k[i], lane));
+            const float u = tile_beta[i] * (tile.w[i][c] - column_t::sum(column.dot(tile.k[i], lane)));
             column.update(tile.k[i], u, lane);
-            const float o = column.dot(tile.q[i], lane);
-            if (lane == 0) {
-                a.out[((int64_t) (seq * a.n_tokens + t) * a.H_v + h) * S + col] = o * a.scale;
-                if (t >= n_commit) {
-                    trace_u[(int64_t) (t - n_commit) * a.H_v * S + col] = u;
-                }
+            out_part = column.dot(tile_q[i], lane);
+            if (lane == 0 && t >= n_commit) {
+                trace_u[(int64_t) (t - n_commit) * a.H_v * S + col] = u;
             }
         }
-        __syncthreads();
     }
 }
 
@@ -257,6 +331,13 @@ void ggml_cuda_op_gated_delta_net_trace(ggml_backend_cuda_context & ctx, ggml_te
     args.sv2       = v->nb[2] / sizeof(float);
     args.sv3       = v->nb[3] / sizeof(float);
     args.scale     = 1.0f / sqrtf((float) S);
+    args.aligned   = true;
+    for (const ggml_tensor * t : { q, k, v, trace }) {
+        args.aligned = args.aligned && (uintptr_t) t->data % 16 == 0;
+        for (int i = 1; i < GGML_MAX_DIMS; ++i) {
+            args.aligned = args.aligned && t->nb[i] % 16 == 0;
+        }
+    }
 
     if (g->ne[0] == 1) {
         launch<false>(args, S, n_seqs, ctx.stream());
