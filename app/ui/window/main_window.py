@@ -100,6 +100,7 @@ _PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 class MainWindow(QMainWindow):
     closed = Signal()
+    _devices_found = Signal(object)  # a sequence of DeviceInfo
 
     def __init__(
         self,
@@ -127,6 +128,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(*LEAST)
         self.setAcceptDrops(True)
         self._look, self._remembered = look, remembered
+        self._devices: Sequence[DeviceInfo] = ()
         self._started: object = None  # the chat whose start is told about
         self._undo: Callable[[], None] | None = None  # of the last deletion
 
@@ -160,14 +162,6 @@ class MainWindow(QMainWindow):
         )
         self.actions_ = Actions(self)
         self._lay_out()
-        self.sheet = SettingsSheet(self.flow, self.page)
-        self.help = HelpSheet(self.page)
-        self.chat_sheet = ChatSheet(self.page)
-        self.presetting = Presetting(self.controller, self.chat_sheet, paths.presets_file(), self)
-        self.models_sheet = ModelsSheet(models, self.getting, self.page)
-        for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):
-            sheet.hide()
-        self.help.actions_ = self.actions()
         self._wire()
         self._follow_settings()
 
@@ -183,10 +177,64 @@ class MainWindow(QMainWindow):
             self._offer_folder(self.notices.add(problem))
         if models.problem:
             told = self.notices.add(models.problem)
-            told.add_button(_ANOTHER_FOLDER).clicked.connect(self.models_sheet.choose_place)
+            told.add_button(_ANOTHER_FOLDER).clicked.connect(
+                lambda: self.models_sheet.choose_place()
+            )
         geometry.place(self, remembered)
 
-    # --- construction -----------------------------------------------------------
+    # --- made when they are wanted: none is seen at the start -----------------------
+
+    @cached_property
+    def sheet(self) -> SettingsSheet:
+        sheet = SettingsSheet(self.flow, self.page)
+        self._wire_sheet(sheet)
+        sheet.folder_wanted.connect(self._choose_folder)
+        self.vendor.told.connect(sheet.tell_vendor)
+        self.vendor.tell()
+        self.bridge.model_changed.connect(sheet.set_model)
+        sheet.set_model(self.loader.model)
+        self._devices_found.connect(sheet.set_devices)
+        sheet.set_devices(self._devices)
+        return sheet
+
+    @cached_property
+    def chat_sheet(self) -> ChatSheet:
+        sheet = ChatSheet(self.page)
+        self._wire_sheet(sheet)
+        return sheet
+
+    @cached_property
+    def presetting(self) -> Presetting:
+        presetting = Presetting(self.controller, self.chat_sheet, paths.presets_file(), self)
+        presetting.failed.connect(self._tell)
+        presetting.told.connect(self.notices.add)
+        return presetting
+
+    @cached_property
+    def help(self) -> HelpSheet:
+        sheet = HelpSheet(self.page)
+        self._wire_sheet(sheet)
+        sheet.actions_ = self.actions()
+        return sheet
+
+    @cached_property
+    def models_sheet(self) -> ModelsSheet:
+        sheet, flow = ModelsSheet(self._models, self.getting, self.page), self.flow
+        self._wire_sheet(sheet)
+        sheet.chosen.connect(lambda model: flow.change(model=model))
+        sheet.folder_chosen.connect(self._move_models)
+        sheet.token_given.connect(self._give_token)
+        sheet.chunks_wanted.connect(lambda allowed: flow.change(xet=allowed))
+        sheet.outdated.connect(self.model_list.refresh)
+        flow.follow("xet", sheet.allow_chunks)
+        flow.follow("model", sheet.set_in_use)
+        self.model_list.changed.connect(sheet.show_models)
+        sheet.show_models(self.model_list.known)
+        return sheet
+
+    def _wire_sheet(self, sheet: SettingsSheet | ChatSheet | HelpSheet | ModelsSheet) -> None:
+        sheet.hide()
+        sheet.closed.connect(self._close_sheet)
 
     @cached_property
     def proof_page(self) -> ProofPage:
@@ -201,6 +249,8 @@ class MainWindow(QMainWindow):
             )
         )
         return page
+
+    # --- construction -----------------------------------------------------------
 
     def _lay_out(self) -> None:
         self.status = IconButton("meters", "Show the meters", kind="quiet", text="-", size=14)
@@ -264,13 +314,8 @@ class MainWindow(QMainWindow):
         controller.edited.connect(self._show_options)
         controller.edited.connect(self.context.recount)
         self.composer.options_wanted.connect(self.actions_.chat_options.trigger)
-        self.presetting.failed.connect(self._tell)
-        self.presetting.told.connect(self.notices.add)
         self.composer.files_wanted.connect(self.actions_.attach.trigger)
         self.composer.stop_wanted.connect(controller.stop)
-        for sheet in (self.sheet, self.help, self.models_sheet, self.chat_sheet):
-            sheet.closed.connect(self._close_sheet)
-        self.sheet.folder_wanted.connect(self._choose_folder)
         self.panel.prove.clicked.connect(self.actions_.prove.trigger)
         self.panel.replay.clicked.connect(self.actions_.replay.trigger)
         loader.changed.connect(self._enable_actions)
@@ -296,18 +341,8 @@ class MainWindow(QMainWindow):
         self.meters.changed.connect(self._show_figures)
 
     def _wire_models(self) -> None:
-        sheet, getting, flow = self.models_sheet, self.getting, self.flow
-        sheet.chosen.connect(lambda model: flow.change(model=model))
-        sheet.folder_chosen.connect(self._move_models)
-        sheet.token_given.connect(self._give_token)
-        sheet.chunks_wanted.connect(lambda allowed: flow.change(xet=allowed))
-        flow.follow("xet", sheet.allow_chunks)
-        self.vendor.told.connect(self.sheet.tell_vendor)
-        self.vendor.tell()
-        sheet.outdated.connect(self.model_list.refresh)
-        self.model_list.changed.connect(sheet.show_models)
+        getting = self.getting
         self.model_list.changed.connect(lambda _: self._offer_model())
-        flow.follow("model", sheet.set_in_use)
         getting.ended.connect(self._use_new_model)
         getting.failed.connect(self._tell_not_got)
         getting.stopped.connect(self.model_list.refresh)
@@ -425,7 +460,7 @@ class MainWindow(QMainWindow):
         self.chats.show_turns(chat)
         if chat.start is None:
             self.notices.drop("start")
-        if self.sides.sheet is self.chat_sheet and chat is self.controller.current:
+        if isinstance(self.sides.sheet, ChatSheet) and chat is self.controller.current:
             self.presetting.show(chat)
 
     def _drop_oldest(self) -> None:
@@ -548,9 +583,7 @@ class MainWindow(QMainWindow):
     def _show_model(self, model: LoadedModel | None) -> None:
         self.meters.set_model(model)
         self.context.set_size(model.n_ctx if model else 0)
-        self.sheet.set_model(model)
         self.header.set_model(model)
-        self.model_list.refresh()
         if model is None:
             return
         self.notices.drop("model")
@@ -589,7 +622,7 @@ class MainWindow(QMainWindow):
         if self.controller.current is not self._started:
             self._started = self.controller.current
             self.notices.drop("start")
-            if self.sides.sheet is self.chat_sheet:
+            if isinstance(self.sides.sheet, ChatSheet):
                 self.presetting.show(self.controller.current)
         self.writing.show(self.controller.current)
 
@@ -599,9 +632,9 @@ class MainWindow(QMainWindow):
         request.failed.connect(lambda error: self._show_devices(()))
 
     def _show_devices(self, devices: Sequence[DeviceInfo]) -> None:
+        self._devices = devices
         self.header.set_devices(devices)
-        self.help.devices = devices
-        self.sheet.set_devices(devices)
+        self._devices_found.emit(devices)
 
     def _tell(self, error: SlipstreamError, topic: str = "") -> Notice:
         return self.notices.add(error.message, error.remedy, level="error", topic=topic)
@@ -713,13 +746,13 @@ class MainWindow(QMainWindow):
     # --- Qt -----------------------------------------------------------------------
 
     def toggle_settings(self) -> None:
-        if self.sides.sheet is self.sheet:
+        if isinstance(self.sides.sheet, SettingsSheet):
             self._close_sheet()
         else:
             self.sides.open_sheet(self.sheet)
 
     def _toggle_chat_sheet(self) -> None:
-        if self.sides.sheet is self.chat_sheet:
+        if isinstance(self.sides.sheet, ChatSheet):
             self._close_sheet()
         else:
             self.presetting.show(self.controller.current)
@@ -737,6 +770,7 @@ class MainWindow(QMainWindow):
             self.notices.add(f"Chats and models move to {folder} when Slipstream starts again.")
 
     def _open_help(self, topic: Topic) -> None:
+        self.help.devices = self._devices
         self.help.show_topic(topic)
         self.sides.open_sheet(self.help)
 
