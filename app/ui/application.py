@@ -21,6 +21,8 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
     QMessageLogContext,
     QSettings,
     QTimer,
@@ -116,6 +118,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     # Later: closed before the loop runs, it would not know that it is to end.
     window.closed.connect(lambda: QTimer.singleShot(0, app, lambda: app.exit(0)))
     instance.raised.connect(lambda: _raise(window))
+    # What was found while the window was made: so the model is loaded while it is painted.
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
     window.show()
     try:
         return app.exec()
