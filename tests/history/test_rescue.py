@@ -20,8 +20,8 @@ CHATS, EXCHANGES = 6, 20
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A file with some chats, closed in order."""
+def kept_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With some chats, closed in order."""
     path = tmp_path_factory.mktemp("kept") / "chats.db"
     with closing(History(path)) as history:
         history.open()
@@ -31,7 +31,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> bytes:
                 answer = chat.answer(chat.ask(f"Question {n}/{i}"))
                 answer.text, answer.end = f"Answer {n}/{i}. " + "Words of it. " * 30, End.DONE
             history.save(chat, chat.turns.values()).result()
-    return path.read_bytes()
+    return path
+
+
+@pytest.fixture(scope="module")
+def kept(kept_file: Path) -> bytes:
+    return kept_file.read_bytes()
 
 
 @pytest.fixture
@@ -219,9 +224,11 @@ def test_one_that_another_program_has_is_not_touched(
 @given(
     seed=st.integers(0, 10**9), holes=st.integers(1, 6), size=st.sampled_from([1, 16, 512, 9000])
 )
-def test_damage_by_chance(tmp_path: Path, kept: bytes, seed: int, holes: int, size: int) -> None:
+def test_damage_by_chance(
+    tmp_path: Path, kept_file: Path, seed: int, holes: int, size: int
+) -> None:
     """Anywhere in the file, of any kind: it opens, and works on."""
-    chance = random.Random(seed)
+    chance, kept = random.Random(seed), kept_file.read_bytes()
     content = bytearray(kept)
     for _ in range(holes):
         at = chance.randrange(len(content))
