@@ -15,7 +15,6 @@
 
 namespace {
 
-constexpr int32_t k_wide  = 128;  // rows of a prompt that are fed at a time
 constexpr int32_t k_slack = 2048; // of the ring beyond the window: so much of an answer can be taken back
 constexpr int32_t k_nodes = 2048;
 

@@ -49,6 +49,8 @@ struct slip_drafter_memory {
 
 class slip_drafter {
 public:
+    static constexpr int32_t k_wide = 128; // rows of a prompt that are fed at a time
+
     // `n_ctx` positions can be fed. `exact`: cache in F32, no flash attention. The models and
     // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`, or on one of
     // its own where the target has none there. `head_file`: the target's file if that runs on another

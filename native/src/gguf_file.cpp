@@ -198,6 +198,16 @@ const ggml_tensor & slip_gguf_file::tensor(const std::string & name) const {
     return *ggml_get_tensor(found->tensors.get(), name.c_str());
 }
 
+uint64_t slip_gguf_file::bytes() const {
+    uint64_t sum = 0;
+    for (const part & part : parts_) {
+        for (int64_t i = 0; i < gguf_get_n_tensors(part.file.get()); ++i) {
+            sum += gguf_get_tensor_size(part.file.get(), i);
+        }
+    }
+    return sum;
+}
+
 int64_t slip_gguf_file::dimension(const std::string & name, int index) const {
     return tensor(name).ne[index];
 }

@@ -40,6 +40,9 @@ public:
     // Size of one dimension of a tensor; throws SLIP_ERROR_FILE if there is no such tensor.
     int64_t dimension(const std::string & tensor, int index) const;
 
+    // Of all tensors, in all parts.
+    uint64_t bytes() const;
+
     // Shape and type of a tensor, without data; throws like dimension().
     const ggml_tensor & tensor(const std::string & name) const;
 

@@ -182,6 +182,11 @@ struct plan {
     slip_models models(bool measure) const;
     void        add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & cancelled, bool measure) const;
 
+    // The longest context that nobody asked for.
+    int32_t n_ctx_most() const;
+    // What a load takes at most, of all memories together, by the files' headers alone.
+    double  bytes_most(int32_t n_ctx) const;
+
 private:
     llama_context_params context_params(const slip_models & models, int32_t n_ctx) const;
 };
@@ -312,15 +317,62 @@ std::string gigabytes(uint64_t bytes) {
     return text;
 }
 
+int32_t plan::n_ctx_most() const {
+    const char * key = "qwen35.context_length";
+    const int64_t trained = target_file.has(key) ? target_file.number(key) : 0;
+    return trained > 0 ? static_cast<int32_t>(std::min<int64_t>(k_ctx_most, trained)) : k_ctx_most;
+}
+
+// Generous in every term, and in floating point: what a damaged file says must not wrap round.
+double plan::bytes_most(int32_t n_ctx) const {
+    const double cells = double(n_ctx) + k_ctx_step; // caches are padded
+    double bytes = 0, kept = 0, n_embd = 0, n_heads = 0;
+    for (const slip_gguf_file * file : { &target_file, static_cast<const slip_gguf_file *>(draft_file.get()) }) {
+        if (!file) {
+            continue;
+        }
+        const auto size = [&](const std::string & tensor, int i) { return file->has_tensor(tensor) ? double(file->dimension(tensor, i)) : 0.0; };
+        bytes += double(file->bytes());
+        n_embd = std::max(n_embd, size("output_norm.weight", 0));
+        const int64_t n_layers = file->number(file->text("general.architecture") + ".block_count");
+        for (int64_t il = 0; il < n_layers; ++il) {
+            const std::string layer = "blk." + std::to_string(il) + ".";
+            kept   += cells * (size(layer + "attn_k.weight", 1) + size(layer + "attn_v.weight", 1));
+            n_heads = std::max(n_heads, size(layer + "attn_q.weight", 1) / std::max(1.0, size(layer + "attn_k_norm.weight", 0)));
+            if (file->has_tensor(layer + "ssm_conv1d.weight")) {
+                // The state, once more for each token that can be taken back: a trace is smaller.
+                const double state = double(file->number("qwen35.ssm.inner_size")) * double(file->number("qwen35.ssm.state_size"));
+                kept += (1 + std::max(1, shape.block)) * (state + size(layer + "ssm_conv1d.weight", 0) * size(layer + "ssm_conv1d.weight", 1));
+            }
+        }
+    }
+    // The embedding can be the head as well, and a drafter elsewhere keeps a copy of that.
+    if (target_file.has_tensor("token_embd.weight")) {
+        bytes += 2.0 * double(ggml_nbytes(&target_file.tensor("token_embd.weight")));
+    }
+    // Of a pass: logits, attention in full with its mask, and all else as so many vectors of the model's width.
+    const double rows = std::max(options.n_ubatch, slip_drafter::k_wide) + shape.block;
+    const double row  = double(target_file.n_tokens()) + cells * (n_heads + 2) + n_embd * (64 + 4 * double(shape.taps.size()));
+    return bytes + sizeof(float) * (kept + rows * row);
+}
+
+// Whether there is so much room that a load need not be measured, which opens every model twice.
+bool has_room(const plan & load, int32_t n_ctx) {
+    const double most = load.bytes_most(n_ctx);
+    const auto holds = [&](uint64_t free) { return free == 0 || 2 * most <= double(free); };
+    bool room = holds(slip_host_memory_free());
+    for (ggml_backend_dev_t device : { load.device, load.draft_device }) {
+        room = room && (!slip_device_is_gpu(device) || holds(slip_device_describe(device).memory_free));
+    }
+    slip_log_info("A context of " + std::to_string(n_ctx) + " tokens takes at most " + std::to_string(static_cast<uint64_t>(std::min(most, 1e18))) +
+        " bytes with its models: " + (room ? "there is room." : "to be measured."));
+    return room;
+}
+
 // Contexts of a load that is only measured.
 class measured {
 public:
     explicit measured(const plan & of) : plan_(of), models_(of.models(/*measure*/ true)) {}
-
-    int32_t n_ctx_most() const {
-        const int32_t trained = llama_model_n_ctx_train(models_.target.get());
-        return trained > 0 ? std::min(k_ctx_most, trained) : k_ctx_most;
-    }
 
     slip_estimate at(int32_t n_ctx) {
         plan_.add_contexts(models_, n_ctx, never_, /*measure*/ true);
@@ -359,7 +411,7 @@ private:
 // Throws SLIP_ERROR_MEMORY where the load does not fit, saying of what it is too much.
 slip_estimate estimated(const plan & of) {
     measured load(of);
-    const slip_estimate out = of.options.n_ctx > 0 ? load.at(of.options.n_ctx) : load.longest(load.n_ctx_most());
+    const slip_estimate out = of.options.n_ctx > 0 ? load.at(of.options.n_ctx) : load.longest(of.n_ctx_most());
     const slip_footprint & f = out.footprint;
     if (fits(f, false)) {
         return out;
@@ -367,7 +419,7 @@ slip_estimate estimated(const plan & of) {
     const bool on_device = !fits(f.device, false), on_draft = !on_device && !fits(f.draft_device, false);
     const slip_memory & m = on_device ? f.device : on_draft ? f.draft_device : f.host;
     std::string remedy = "Choose a smaller quantisation";
-    if (const slip_estimate other = load.longest(std::min(out.n_ctx, load.n_ctx_most())); fits(other.footprint, true) && other.n_ctx < out.n_ctx) {
+    if (const slip_estimate other = load.longest(std::min(out.n_ctx, of.n_ctx_most())); fits(other.footprint, true) && other.n_ctx < out.n_ctx) {
         remedy = "Choose a context of " + std::to_string(other.n_ctx) + ", which fits, a smaller quantisation";
     }
     throw slip_failure(SLIP_ERROR_MEMORY,
@@ -381,7 +433,8 @@ slip_estimate estimated(const plan & of) {
 
 slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled) {
     const plan load(options);
-    const int32_t n_ctx = estimated(load).n_ctx;
+    const int32_t most  = options.n_ctx > 0 ? options.n_ctx : load.n_ctx_most();
+    const int32_t n_ctx = has_room(load, most) ? most : estimated(load).n_ctx;
     slip_models out = load.models(/*measure*/ false);
     for (int32_t n = n_ctx;; n = std::max(k_ctx_least, n / 2)) {
         try {

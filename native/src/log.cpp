@@ -79,6 +79,10 @@ void slip_log_to(slip_log log, int32_t least) {
     slip_log_install();
 }
 
+void slip_log_info(const std::string & line) {
+    on_text(GGML_LOG_LEVEL_INFO, (line + "\n").c_str(), nullptr);
+}
+
 std::string slip_log_take_errors() {
     std::lock_guard<std::mutex> lock(g_mutex);
     std::string taken = std::move(g_errors);

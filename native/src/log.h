@@ -13,5 +13,8 @@ void slip_log_install();
 // The same, and whole lines of `least` and above go to `log`.
 void slip_log_to(slip_log log, int32_t least);
 
+// A line of our own among them, of level SLIP_LOG_INFO.
+void slip_log_info(const std::string & line);
+
 // The error lines since the last call, joined by a space; empty if there were none.
 std::string slip_log_take_errors();

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.binding import Footprint, Memory, NativePair, devices, estimate
+from app.binding.library import talkative
 from app.engine import Backend
+from app.jobs import JobCancelled
 from app.library import Pair
 from tests.conftest import ROOT
 
@@ -22,6 +27,7 @@ from .conftest import BACKEND
 pytestmark = pytest.mark.usefixtures("_named_backend")
 
 MIB = 2**20
+OPENED = "loaded meta data with"  # llama.cpp's line for a model's file
 
 
 def place() -> str | None:
@@ -70,6 +76,39 @@ def test_the_process_grows_by_what_a_context_takes(demo_files: Pair) -> None:
 
 def test_as_much_context_as_fits_is_no_more_than_32768(demo_files: Pair) -> None:
     assert estimate(demo_files.target, demo_files.draft, device=place()).n_ctx == 32_768
+
+
+@pytest.mark.parametrize("draft", [True, False])
+@pytest.mark.parametrize("n_ubatch", [8, 512])
+def test_the_bound_by_headers_is_no_less_than_the_estimate(
+    demo_files: Pair, caplog: pytest.LogCaptureFixture, n_ubatch: int, draft: bool
+) -> None:
+    files = (demo_files.target, demo_files.draft if draft else None)
+    for n_ctx in (256, 4096, 32_768, 131_072):
+        place_and_sizes: dict[str, Any] = {"device": place(), "n_ctx": n_ctx, "n_ubatch": n_ubatch}
+        with told(caplog), suppress(JobCancelled):
+            NativePair(*files, progress=lambda _: False, **place_and_sizes)
+        (bound,) = re.findall(r"takes at most (\d+) bytes", caplog.text)
+        total = estimate(*files, **place_and_sizes).footprint.total
+        assert total <= int(bound) < 5 * total
+
+
+def test_where_there_is_room_every_model_is_opened_once(
+    demo_files: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    with told(caplog):
+        loaded = NativePair(demo_files.target, demo_files.draft, device=place(), n_ctx=None)
+    assert loaded.info.n_ctx == 32_768
+    loaded.close()
+    assert caplog.text.count(OPENED) == 2
+
+
+@contextmanager
+def told(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """All that a load says is in `caplog` alone."""
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="app.native"), talkative():
+        yield
 
 
 def in_little_memory(demo_files: Pair, program: str) -> list[Any]:
