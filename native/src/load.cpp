@@ -364,7 +364,7 @@ bool has_room(const plan & load, int32_t n_ctx) {
     for (ggml_backend_dev_t device : { load.device, load.draft_device }) {
         room = room && (!slip_device_is_gpu(device) || holds(slip_device_describe(device).memory_free));
     }
-    slip_log_info("A context of " + std::to_string(n_ctx) + " tokens takes at most " + std::to_string(static_cast<uint64_t>(std::min(most, 1e18))) +
+    slip_log_info("A context of " + std::to_string(n_ctx) + " tokens takes at most " + std::to_string(static_cast<uint64_t>(std::clamp(most, 0.0, 1e18))) +
         " bytes with its models: " + (room ? "there is room." : "to be measured."));
     return room;
 }
