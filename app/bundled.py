@@ -81,6 +81,10 @@ class Bundled:
 
         Raises `CheckpointError` or `OutputError` for what is wrong with files, `JobCancelled`.
         """
+        known = self.made(model)
+        if known is not None and _untouched(known):  # nothing was written since it was looked at
+            self._clean(model, known)
+            return known
         place = self._place(model)
         try:
             if not _is_whole(place):
@@ -90,7 +94,8 @@ class Bundled:
                 f"`{place}` cannot be written: {error.strerror or error}.",
                 remedy=f"Check the permissions and the free space of `{self._folder}`.",
             ) from error
-        if _manifest(place).get("source") != self._stats(model):  # the same, laid anew
+        if _manifest(place).get("source") != self._stats(model) or not _untouched(place):
+            # The same, laid anew.
             with contextlib.suppress(OSError):  # then `made` does not know it, that is all
                 self._describe(model, place)
         self._clean(model, place)
@@ -103,14 +108,12 @@ class Bundled:
         return sorted(f for p in _PARTS for f in (source / p).rglob("*") if f.is_file())
 
     def _stats(self, model: KnownModel) -> dict[str, list[int]]:
-        """Size and time of each source file."""
+        """Size and times of each source file."""
         source = self._assets / model.id
         with _source_errors(source):
-            stats = {file: file.stat() for file in self._sources(model)}
-        return {
-            file.relative_to(source).as_posix(): [stat.st_size, stat.st_mtime_ns]
-            for file, stat in stats.items()
-        }
+            return {
+                file.relative_to(source).as_posix(): _touched(file) for file in self._sources(model)
+            }
 
     def _place(self, model: KnownModel) -> Path:
         source = self._assets / model.id
@@ -152,7 +155,10 @@ class Bundled:
         files = sorted(file for file in copy.iterdir() if file.name != _MANIFEST)
         manifest = {
             "source": self._stats(model),
-            "files": {f.name: {"bytes": f.stat().st_size, "crc32": _crc32(f)} for f in files},
+            "files": {
+                f.name: {"bytes": f.stat().st_size, "crc32": _crc32(f), "touched": _touched(f)}
+                for f in files
+            },
         }
         (copy / _MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
 
@@ -200,7 +206,7 @@ def _sha256(file: Path) -> str:
 
 
 def _crc32(file: Path) -> int:
-    """Against accidents, at each opening: a third of the time of a digest, or less."""
+    """Against accidents: a third of the time of a digest, or less."""
     crc, chunk = 0, memoryview(bytearray(_CHUNK))
     with file.open("rb", buffering=0) as stream:
         while count := stream.readinto(chunk):
@@ -232,6 +238,21 @@ def _sized(copy: Path) -> bool:
             (copy / name).stat().st_size == file["bytes"] for name, file in files.items()
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+def _touched(file: Path) -> list[int]:
+    """Its size, and when it was last written: where that is as it was, so is what it holds."""
+    stat = file.stat()
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+
+
+def _untouched(copy: Path) -> bool:
+    """Whether no file of `copy` was written since its manifest was."""
+    try:
+        files = _manifest(copy)["files"]
+        return all(_touched(copy / name) == file["touched"] for name, file in files.items())
+    except (OSError, LookupError, TypeError, AttributeError):
         return False
 
 

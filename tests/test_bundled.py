@@ -105,6 +105,28 @@ def test_looking_for_a_copy_reads_no_weights(
     assert pairs.made(DEMO) == copy
 
 
+def test_what_nobody_has_written_since_is_not_read_again(
+    pairs: Bundled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = pairs.open(DEMO)
+    read: list[Path] = []
+    monkeypatch.setattr(bundled, "_sha256", read.append)
+    monkeypatch.setattr(bundled, "_crc32", read.append)
+    assert pairs.open(DEMO) == place
+    assert not read
+
+
+def test_a_damage_that_keeps_size_and_time_is_seen(pairs: Bundled, convert: Converter) -> None:
+    file = pairs.open(DEMO) / "target-F32.gguf"
+    before = file.stat()
+    content = bytearray(file.read_bytes())
+    content[0] ^= 1
+    file.write_bytes(content)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    pairs.open(DEMO)
+    assert convert.calls == 2
+
+
 def test_a_changed_source_is_converted_anew(pairs: Bundled, assets: Path, folder: Path) -> None:
     old = pairs.open(DEMO)
     (assets / "demo" / "draft" / "config.json").write_text('{"a": 1}')
