@@ -359,7 +359,7 @@ double plan::bytes_most(int32_t n_ctx) const {
 // Whether there is so much room that a load need not be measured, which opens every model twice.
 bool has_room(const plan & load, int32_t n_ctx) {
     const double most = load.bytes_most(n_ctx);
-    const auto holds = [&](uint64_t free) { return free == 0 || 2 * most <= double(free); };
+    const auto holds = [&](uint64_t free) { return free == 0 || most * 1.05 + k_spare <= double(free); };
     bool room = holds(slip_host_memory_free());
     for (ggml_backend_dev_t device : { load.device, load.draft_device }) {
         room = room && (!slip_device_is_gpu(device) || holds(slip_device_describe(device).memory_free));
