@@ -31,12 +31,17 @@ ggml_tensor * last(ggml_context * ctx, ggml_tensor * x) {
 
 // The smallest logit that top_p leaves -> [1, rows].
 ggml_tensor * least_of_top_p(ggml_context * ctx, ggml_tensor * logits, float top_p) {
+    // One NaN makes a row of them (its probabilities have no sum): a sort among which some are has no order to keep to.
+    ggml_tensor * nothing = ggml_scale(ctx, ggml_sum_rows(ctx, ggml_soft_max(ctx, logits)), 0);
+    logits = ggml_add(ctx, logits, nothing);
     ggml_tensor * sorted = pick(ctx, logits, ggml_argsort(ctx, logits, GGML_SORT_ORDER_DESC));
     ggml_tensor * probs  = ggml_soft_max(ctx, sorted);
     ggml_tensor * before = ggml_sub(ctx, ggml_cumsum(ctx, probs), probs);
     // A token stays while those before it have not reached top_p: 1 where top_p - before > 0.
     ggml_tensor * kept = ggml_step(ctx, ggml_scale_bias(ctx, before, -1, top_p));
-    return pick(ctx, sorted, as_index(ctx, ggml_scale_bias(ctx, ggml_sum_rows(ctx, kept), 1, -1)));
+    // The first stays always, but where all are NaN none does: an index of -1 would end the process.
+    ggml_tensor * others = ggml_relu(ctx, ggml_scale_bias(ctx, ggml_sum_rows(ctx, kept), 1, -1));
+    return pick(ctx, sorted, as_index(ctx, others));
 }
 
 ggml_tensor * build(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor ** input) {

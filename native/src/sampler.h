@@ -29,6 +29,8 @@ public:
     // the best, and takes argmax(logit / temperature + G(seed, position, token)), G from the
     // standard Gumbel distribution: that draws from the softmax (Gumbel-max), and because
     // each token has its own G, rounding in one logit cannot move the choice among others.
+    // Among NaN (sampling: or with infinity) nothing is likeliest: the choice is token 0, as it is
+    // in a device's graph, and who gets 0 looks at the logits.
     int32_t choose(const float * logits, int32_t n_vocab, int32_t position);
 
 private:
