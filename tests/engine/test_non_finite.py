@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from app.binding import NativePair, NativeRound
-from app.engine import AskParams, Backend, LoadParams
+from app.binding.inspection import choose
+from app.engine import AskParams, Backend, LoadParams, Sampling, Verify
 from app.engine.pair import LoadedPair
 from app.errors import NonFiniteError
 from app.library import Pair
@@ -21,14 +22,16 @@ from .conftest import ask, chat
 QUESTION = chat("What is DFlash?")
 
 
-def damaged(files: Pair, folder: Path, value: float) -> Path:
-    """The target with one weight of its last norm replaced."""
+def damaged(
+    files: Pair, folder: Path, value: float, name: str = "output_norm.weight", at: int = 3
+) -> Path:
+    """The target with one weight, or one row of them, replaced."""
     copy = folder / "damaged.gguf"
     shutil.copy(files.target, copy)
     reader = gguf.GGUFReader(copy, "r+")
-    (tensor,) = (t for t in reader.tensors if t.name == "output_norm.weight")
+    (tensor,) = (t for t in reader.tensors if t.name == name)
     assert tensor.data.dtype == np.float32
-    tensor.data[3] = value
+    tensor.data[at] = value
     reader.data.flush()
     return copy
 
@@ -78,3 +81,50 @@ def test_it_is_seen_where_it_begins_in_the_middle(
     assert 0 in ask(cold, QUESTION, params).answer.token_ids
     monkeypatch.undo()
     assert ask(cold, QUESTION, params).answer.token_ids == whole.token_ids
+
+
+SAMPLERS = [
+    Sampling(seed=1),
+    Sampling(top_k=0, top_p=0.9, seed=1),
+    Sampling(top_k=0, top_p=1.0, min_p=0.1, seed=1),
+]
+
+
+@pytest.mark.parametrize("verify", list(Verify))
+@pytest.mark.parametrize("sampling", SAMPLERS)
+def test_a_token_that_makes_no_numbers_ends_an_answer_and_not_the_process(
+    demo_files: Pair,
+    tmp_path: Path,
+    verify: Verify,
+    sampling: Sampling,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The embedding is the head too: the load's own look would see one logit that is none.
+    monkeypatch.setattr(LoadedPair, "_check_numbers", lambda self: None)
+    files = LoadParams(demo_files.target, demo_files.draft, Backend.CPU, n_ctx=512, threads=1)
+    whole = LoadedPair(files)
+    token = whole.native.tokenize("DFlash")[0]
+    whole.close()
+    target = damaged(demo_files, tmp_path, float("nan"), "token_embd.weight", token)
+    loaded = LoadedPair(replace(files, target=target))
+    try:
+        asked = AskParams(max_tokens=20, verify=verify, sampling=sampling)
+        for _ in range(2):  # the pair is of use after it
+            with pytest.raises(NonFiniteError, match="not finite"):
+                ask(loaded, QUESTION, asked)
+            assert loaded.native.position == 0
+    finally:
+        loaded.close()
+
+
+@pytest.mark.parametrize("verify", list(Verify))
+@pytest.mark.parametrize("sampling", SAMPLERS)
+@pytest.mark.parametrize("share", [0.001, 0.5, 1.0])
+def test_any_share_of_logits_may_be_none(verify: Verify, sampling: Sampling, share: float) -> None:
+    rng = np.random.default_rng(7)
+    rows = rng.normal(0, 5, (20, 3000)).astype(np.float32)
+    rows[rng.random(rows.shape) < share] = np.nan
+    tokens = choose(rows, verify, sampling, seed=1)
+    assert ((tokens >= 0) & (tokens < rows.shape[1])).all()
+    if share == 1.0:
+        assert (tokens == 0).all(), "who gets the first token looks at the logits"
