@@ -70,7 +70,7 @@ class Bundled:
         """
         wanted = self._stats(model)
         return next(
-            (c for c in self._copies(model) if _manifest(c).get("source") == wanted and _sized(c)),
+            (c for c in self._copies(model) if _is_made_of(c, wanted) and _sized(c)),
             None,
         )
 
@@ -94,7 +94,7 @@ class Bundled:
                 f"`{place}` cannot be written: {error.strerror or error}.",
                 remedy=f"Check the permissions and the free space of `{self._folder}`.",
             ) from error
-        if _manifest(place).get("source") != self._stats(model) or not _untouched(place):
+        if not _is_made_of(place, self._stats(model)) or not _untouched(place):
             # The same, laid anew.
             with contextlib.suppress(OSError):  # then `made` does not know it, that is all
                 self._describe(model, place)
@@ -154,6 +154,7 @@ class Bundled:
         """Write down what the files of `copy` are and what they were made from."""
         files = sorted(file for file in copy.iterdir() if file.name != _MANIFEST)
         manifest = {
+            "recipe": RECIPE,
             "source": self._stats(model),
             "files": {
                 f.name: {"bytes": f.stat().st_size, "crc32": _crc32(f), "touched": _touched(f)}
@@ -228,6 +229,12 @@ def _manifest(copy: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return manifest if isinstance(manifest, dict) else {}
+
+
+def _is_made_of(copy: Path, source: dict[str, list[int]]) -> bool:
+    """Whether `copy` was made from these files, as it would be made now."""
+    manifest = _manifest(copy)
+    return manifest.get("recipe") == RECIPE and manifest.get("source") == source
 
 
 def _sized(copy: Path) -> bool:

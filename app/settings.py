@@ -21,9 +21,10 @@ from app.errors import OptionError, OutputError
 from app.files import replace_text
 from app.limits import Range
 
-VERSION: Final = 2
-_FORMER_LIMIT: Final = 1024
-"""Tokens of an answer that version 1 wrote whether it was chosen or not; it cut thinking."""
+VERSION: Final = 3
+_UNCHOSEN: Final = {"max_tokens": (2, 1024), "n_ctx": (3, 4096)}
+"""What versions before that number wrote whether it was chosen or not: a limit of an answer, which
+cut thinking, and a context, where now as much is taken as fits."""
 
 _log = logging.getLogger(__name__)
 
@@ -147,8 +148,10 @@ def _usable(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if _version(table) > VERSION:
         # Its own keys are no problem then: they wait for that version.
         _log.info("The settings are of a newer Slipstream (version %s).", table["version"])
-    if _version(table) < VERSION and table.get("max_tokens") == _FORMER_LIMIT:
-        table = {name: value for name, value in table.items() if name != "max_tokens"}
+    version = _version(table)
+    for name, (since, value) in _UNCHOSEN.items():
+        if version < since and table.get(name) == value:
+            table = {other: kept for other, kept in table.items() if other != name}
     for name, value in table.items():
         if name == "version":
             continue

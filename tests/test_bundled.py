@@ -116,6 +116,16 @@ def test_what_nobody_has_written_since_is_not_read_again(
     assert not read
 
 
+def test_another_way_to_convert_makes_it_anew(
+    pairs: Bundled, convert: Converter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = pairs.open(DEMO)
+    monkeypatch.setattr(bundled, "RECIPE", "2-f32")
+    assert pairs.made(DEMO) is None
+    assert pairs.open(DEMO) != before
+    assert convert.calls == 2
+
+
 def test_a_damage_that_keeps_size_and_time_is_seen(pairs: Bundled, convert: Converter) -> None:
     file = pairs.open(DEMO) / "target-F32.gguf"
     before = file.stat()

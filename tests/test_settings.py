@@ -42,13 +42,21 @@ def test_saved_is_loaded(file: Path, value: Settings) -> None:
 def test_the_file_is_readable(file: Path) -> None:
     settings.save(file, Settings())
     lines = file.read_text(encoding="utf-8").splitlines()
-    assert lines[:4] == ["version = 2", 'theme = "system"', 'model = "demo"', 'backend = "auto"']
+    assert lines[:4] == ["version = 3", 'theme = "system"', 'model = "demo"', 'backend = "auto"']
     assert not [line for line in lines if line.startswith(("seed", "block"))]
 
 
 def test_the_limit_that_nobody_chose_is_none(file: Path) -> None:
     write(file, "version = 1\nmax_tokens = 1024\ntop_k = 7\n")
     assert settings.load(file) == (Settings(top_k=7), ())
+
+
+def test_the_context_that_nobody_chose_is_as_much_as_fits(file: Path) -> None:
+    write(file, "version = 2\nn_ctx = 4096\nmax_tokens = 1024\n")
+    assert settings.load(file) == (Settings(max_tokens=1024), ())
+    for chosen in (8192, 4096):
+        settings.save(file, Settings(n_ctx=chosen))
+        assert settings.load(file).settings.n_ctx == chosen
 
 
 def test_a_limit_that_was_chosen_stays(file: Path) -> None:

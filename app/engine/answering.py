@@ -150,6 +150,8 @@ class Answering:
                 self._reason = FinishReason.CONTEXT
                 return Decoded(self.request, "", "", None)
             self._prefill_ms += (time.perf_counter() - start) * 1000
+            if first <= 0:
+                self._check_numbers(row=0)
             self._was_plain = False
             tokens = (*tokens, first)
         self._thinking_end = self._end_of_thinking

@@ -20,21 +20,46 @@ if TYPE_CHECKING:
 
 
 def control(
-    pair: NativePair, prompt: Sequence[int], plain: Sequence[int], at: int, rows: int
+    pair: NativePair,
+    prompt: Sequence[int],
+    plain: Sequence[int],
+    at: int,
+    rows: int,
+    closing: Sequence[int] = (),
 ) -> Control:
     """Runs the target alone to token `at` of its own greedy answer `plain`, over one row and
-    over `rows`. Forgets what the pair held."""
+    over `rows`. Forgets what the pair held.
+
+    Where `closing` stands in `plain`, the engine ended the thinking with it: it is read there, as
+    it was then, and not chosen.
+    """
+    behind = _behind(plain[:at], closing)
+
+    def read(end: int) -> int:
+        return pair.prompt([*prompt, *plain[:end]], drafting=False)[0]
+
     pair.reset()
-    pair.prompt(prompt, drafting=False)
-    for _ in range(at):
-        pair.round(0)
+    read(0)
+    start = 0  # this token of the answer is chosen, those before it are read
+    while start < at:
+        if start in behind:
+            start = behind[start]
+            read(start)
+        else:
+            pair.round(0)
+            start += 1
     one = pair.last_logits(0)
 
     pair.reset()
-    pair.prompt(prompt, drafting=False)
-    start = 0  # tokens up to this one of the answer are behind us
+    read(0)
+    start = 0
     while True:
-        emitted = pair.round_given(plain[start + 1 : start + rows]).emitted
+        if start in behind:
+            start = behind[start] - 1
+            emitted: tuple[int, ...] = (read(start + 1),)
+        else:
+            end = min([start + rows, *(place for place in behind if place > start)])
+            emitted = pair.round_given(plain[start + 1 : end]).emitted
         wanted = plain[start + 1 : start + 1 + len(emitted)]
         if at <= start + len(emitted):
             many = pair.last_logits(at - start - 1)
@@ -45,6 +70,13 @@ def control(
         start += len(emitted)
     pair.reset()
     return Control(_gap(one), float(abs(one - many).max()), flips)
+
+
+def _behind(plain: Sequence[int], closing: Sequence[int]) -> dict[int, int]:
+    """The place before each `closing` in `plain`, and the one behind it."""
+    n, wanted = len(closing), list(closing)
+    starts = range(1, len(plain) - n + 1) if n else ()
+    return {at - 1: at + n for at in starts if list(plain[at : at + n]) == wanted}
 
 
 def _gap(logits: NDArray[np.float32]) -> float:

@@ -140,7 +140,8 @@ class LoadedPair:
     ) -> Control:
         """See `app.engine.control`."""
         rows = params.block or self.model.block
-        return control(self.native, self.prompt(chat, think=params.think).tokens, plain, at, rows)
+        prompt = self.prompt(chat, think=params.think).tokens
+        return control(self.native, prompt, plain, at, rows, self._closing())
 
     # --- measuring ---
 

@@ -2,7 +2,8 @@
 
 A *round* is one draft and one verify. *drafted* counts the tokens proposed,
 *accepted* the proposed tokens that the target agreed with. The token that prefill
-gives belongs to no round, so an answer has ``1 + accepted + rounds`` tokens.
+gives belongs to no round, so an answer has ``1 + accepted + rounds`` tokens; where its
+thinking was ended, what ended it and the token behind that belong to none either.
 A round that ends the answer counts its last token as the target's own.
 """
 

@@ -14,11 +14,11 @@
  *     from any thread at any time between slip_load and slip_free.
  *   - Pairs do not know of each other, and two threads may use two of them, but for what
  *     llama.cpp has once a process: its backends, and its log. The first call that needs
- *     either (slip_load, slip_device_count, slip_device_get, slip_choose) starts the
- *     backends and takes the log over with llama_log_set, for good: lines go where
- *     slip_set_log says, to stderr too while the environment has SLIPSTREAM_NATIVE_LOG,
- *     and the last errors become part of a message. If two pairs fail at the same time, either message may
- *     tell of both.
+ *     either (slip_load, slip_estimate_load, slip_vocab_open, slip_device_count, slip_device_get, slip_choose)
+ *     starts the backends and takes the log over with llama_log_set, for good, as slip_set_log
+ *     does without the backends: lines go where that says, to stderr too while the environment
+ *     has SLIPSTREAM_NATIVE_LOG, and the last errors become part of a message. If two pairs
+ *     fail at the same time, either message may tell of both.
  *   - Options and what they point to are copied: nothing of them is read after the call.
  *     slip_load_options.progress is called during slip_load alone.
  *   - After SLIP_CANCELLED the pair is valid: it holds the tokens that

@@ -265,6 +265,7 @@ void plan::add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & can
     params.abort_callback      = on_abort;
     params.abort_callback_data = &cancelled;
     to.drafter.reset(); // before the context that it computes in
+    to.ctx_target.reset(); // a longer one that did not fit leaves its memory to this one
     to.ctx_target = make_context(to.target.get(), params);
     to.n_ctx      = n_ctx;
 

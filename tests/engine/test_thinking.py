@@ -23,7 +23,7 @@ from app.engine import (
 from app.engine.pair import LoadedPair
 from app.library import Pair
 
-from .conftest import ask, chat
+from .conftest import BACKEND, ask, chat
 
 # The guide thinks little: it goes on with a thought that is about what it knows.
 BEGUN = (*chat("What is a round?"), ChatMessage(Role.ASSISTANT, "", "A round"))
@@ -149,3 +149,18 @@ def test_an_answer_without_thinking_goes_on_as_it_is(cold: LoadedPair) -> None:
     *_, last = cold.answer(1, chat("What is DFlash?"), params, lambda: True)
     assert isinstance(last, Finished)
     assert (last.answer.token_ids, last.answer.thinking_end) == (plain.token_ids, None)
+
+
+def test_the_control_reads_what_ended_the_thinking(cold: LoadedPair) -> None:
+    """It was not chosen, by the plain answer neither: behind it a fault is one."""
+    params = replace(PLAIN, think_budget=12)
+    plain = ask(cold, BEGUN, params).answer.token_ids
+    behind = 12 + len(closing(cold))
+    for at in (behind, behind + 5):
+        found = cold.control(BEGUN, params, plain, at)
+        assert not found.explains
+        if BACKEND is Backend.CPU:
+            assert found.spread == 0
+    wrong = list(plain)
+    wrong[behind + 2] = (wrong[behind + 2] + 1) % cold.model.n_vocab
+    assert cold.control(BEGUN, params, wrong, behind + 5).flips
