@@ -156,6 +156,7 @@ def states(window: MainWindow, engine: BatchEngine, shoot: Shoot) -> None:
         ("keys", actions.help[Topic.KEYS]),
     ):
         if action is actions.chat_options:
+            window.presetting.show(chat)  # from then on the sheet's presets are kept
             window.chat_sheet.preset_saved.emit("Translator")
             window.chat_sheet.preset_saved.emit("Terse")
             window.chat_sheet.options = ChatOptions("Answer in one sentence.", preset="Terse")

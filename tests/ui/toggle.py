@@ -37,7 +37,7 @@ class Toggling:
 
     def _look(self) -> None:
         window, switch = self._window, self._window.header.device
-        if window.loader.obstacle or not window.help.devices:
+        if window.loader.obstacle or not window._devices:
             return
         model = window.loader.model
         assert model

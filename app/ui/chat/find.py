@@ -160,6 +160,7 @@ class FindBar(QFrame):
             if here >= 0:
                 top = message.body.cursorRect(cursors[here]).center()
                 self._view.show_point(message.body, top)
+                message.body.reveal(cursors[here])
 
     def _unmark(self) -> None:
         for body in self._marked:

@@ -411,6 +411,8 @@ class AnswerView(QWidget):
 
     def _answer_now(self) -> None:
         if self._live is not None:
+            if self._now.hasFocus():  # else it goes to whatever Qt finds next
+                self._think.setFocus(Qt.FocusReason.OtherFocusReason)
             self._now.setEnabled(False)
             self._live.answer_now()
 

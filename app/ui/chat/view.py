@@ -181,6 +181,11 @@ class ChatView(QScrollArea):
 
     # --- Qt ---------------------------------------------------------------------------
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel:  # over the strip, which Qt takes for a frame
+            return QApplication.sendEvent(self.verticalScrollBar(), event)
+        return super().event(event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
@@ -342,7 +347,7 @@ class ChatView(QScrollArea):
         self._arrange()
 
     def _place_button(self) -> None:
-        wanted = not self._follow and bool(self._turns)
+        wanted = not self._follow and bool(self._turns) and self._tops()[-1] > self.height()
         self._down.setVisible(wanted)
         self.setViewportMargins(0, 0, 0, _STRIP if wanted else 0)
         self._down.adjustSize()

@@ -74,12 +74,7 @@ class Theme(QObject):
         if ratio == 1:
             return
         self._app.setFont(font(Size.CONTROL))
-        for widget in self._app.allWidgets():
-            size = widget.font().pointSizeF()
-            if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and size > 0:
-                larger = widget.font()
-                larger.setPointSizeF(size * ratio)
-                widget.setFont(larger)
+        self._restyle(self._app.styleSheet(), ratio)
         self._write_anew()
 
     def set_code_wrap(self, wrap: bool) -> None:
@@ -107,7 +102,22 @@ class Theme(QObject):
             return
         _current.palette = wanted
         self._app.setPalette(_qpalette(wanted))
-        self._app.setStyleSheet(style.sheet(wanted))
+        self._restyle(style.sheet(wanted))
+
+    def _restyle(self, sheet: str, ratio: float = 1.0) -> None:
+        """Qt hands the application's font on, and gives a widget with a font of its own the one
+        that it had at first: it keeps the one that it has now, times `ratio`.
+        """
+        own = [
+            (widget, widget.font())
+            for widget in self._app.allWidgets()
+            if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont)
+        ]
+        self._app.setStyleSheet(sheet)
+        for widget, now in own:
+            if (size := now.pointSizeF()) > 0:
+                now.setPointSizeF(size * ratio)
+                widget.setFont(now)
 
 
 class _Current:

@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from typing import Final
 
 from PySide6.QtCore import QRect, QRectF, QSignalBlocker, Qt
-from PySide6.QtGui import QFontMetricsF, QTextDocument
+from PySide6.QtGui import QFontMetricsF, QTextDocument, QWheelEvent
 from PySide6.QtWidgets import QScrollBar, QTextBrowser
 
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
 from app.ui.markdown import formats
 from app.ui.markdown.document import Decoration, Kind
+
+_TAB: Final = 5
+"""Half as many letters as Qt's usual tab stop, 80 px, has at most."""
 
 BAR: Final = 10
 """Height in px of a piece's bar, which stands below its last line."""
@@ -61,7 +64,9 @@ class Sideways:
                 y = piece.top
             end = min(piece.bottom, seen.bottom() + 1)
             inside = QRect(piece.left, y, piece.right - piece.left, end - y)
-            yield inside.intersected(seen), piece.bar.value()
+            part = inside.intersected(seen)
+            if not part.isEmpty():  # Qt would paint all for nothing
+                yield part, piece.bar.value()
             y = end
         if y <= seen.bottom():
             yield QRect(seen.left(), y, seen.width(), seen.bottom() + 1 - y), 0
@@ -78,6 +83,11 @@ class Sideways:
                 bar.setValue(0)
 
 
+class _Bar(QScrollBar):
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # as over the text beside it: the view scrolls it, or the chat
+
+
 class _Piece:
     def __init__(self, view: QTextBrowser) -> None:
         self._view = view
@@ -85,7 +95,7 @@ class _Piece:
         self._sign = 0.0  # the width of a letter
         self._measured, self._widest = -1, 0.0  # up to which block, and what that came to
         self.left = self.right = self.top = self.bottom = 0
-        self.bar = QScrollBar(Qt.Orientation.Horizontal, view.viewport())
+        self.bar = _Bar(Qt.Orientation.Horizontal, view.viewport())
         self.bar.setProperty("kind", "text")
         self.bar.style().polish(self.bar)  # a rule of the style sheet asks for the property
         self.bar.setAccessibleName(tr("Scroll sideways"))
@@ -117,6 +127,11 @@ class _Piece:
         self.bar.setVisible(self.wide)
         return measured
 
+    def reveal(self, left: int, right: int) -> None:
+        """Scroll so far that these px of its lines are seen, the first of them for sure."""
+        self.bar.setValue(max(self.bar.value(), right - self.right + Space.L))
+        self.bar.setValue(min(self.bar.value(), left - self.left - Space.L))
+
     def drop(self) -> None:
         self.bar.hide()
         self.bar.deleteLater()
@@ -136,7 +151,8 @@ class _Piece:
             block = document.findBlockByNumber(self._measured)
         while block.isValid() and block.position() <= piece.end:
             # What may be the widest is asked of Qt: not all letters are of one width.
-            if block.length() * 2 * sign > self._widest:
+            tabs = block.text().count("\t")
+            if (block.length() + tabs * _TAB) * 2 * sign > self._widest:
                 document.documentLayout().blockBoundingRect(block)  # lays it out, if it can be
                 layout = block.layout()
                 if layout.lineCount() == 0:

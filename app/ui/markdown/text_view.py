@@ -11,11 +11,13 @@ from PySide6.QtCore import QByteArray, QEvent, QMimeData, QPointF, QRectF, QSize
 from PySide6.QtGui import (
     QColor,
     QGuiApplication,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
     QTextBlock,
+    QTextCursor,
     QTextOption,
     QWheelEvent,
 )
@@ -54,6 +56,9 @@ class TextView(QTextBrowser):
         self._buttons: list[_Buttons] = []  # of each piece of code
         self._placed = 0  # pieces of code whose buttons stand where they belong
         self._sideways = Sideways(self)
+        # Of the bars alone: each paragraph goes as its own words do. The other way round Qt
+        # takes a bar at 0 for a text that is scrolled to its end.
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
@@ -109,11 +114,11 @@ class TextView(QTextBrowser):
         return data
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        across = event.angleDelta().x()
+        across, down = event.angleDelta().x(), event.angleDelta().y()
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            across = across or event.angleDelta().y()
+            across, down = across or down, 0
         piece = self._sideways.at(event.position().y())
-        if across and piece is not None:
+        if piece is not None and abs(across) > abs(down):  # a finger is never quite straight
             piece.bar.setValue(piece.bar.value() - across // 2)
         else:
             event.ignore()  # the chat scrolls, not the message
@@ -150,8 +155,11 @@ class TextView(QTextBrowser):
             super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        before = self.textCursor().position()
         with self._sideways.shifted(self._shift_of(event)):
             super().mouseMoveEvent(event)
+        if self.textCursor().position() != before:  # it selects, maybe beyond the edge
+            self.reveal(self.textCursor())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         with self._sideways.shifted(self._shift_of(event)):
@@ -160,6 +168,12 @@ class TextView(QTextBrowser):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         with self._sideways.shifted(self._shift_of(event)):
             super().mouseDoubleClickEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        before = self.textCursor().position()
+        super().keyPressEvent(event)
+        if self.textCursor().position() != before:
+            self.reveal(self.textCursor())
 
     def event(self, event: QEvent) -> bool:
         # Escape belongs to the window (Stop), not to a selection.
@@ -227,15 +241,18 @@ class TextView(QTextBrowser):
         piece = self._sideways.at(event.position().y())
         return 0 if piece is None else piece.bar.value()
 
+    def reveal(self, cursor: QTextCursor) -> None:
+        """What `cursor` is in is scrolled sideways so far that it is seen."""
+        place = self.cursorRect(cursor)
+        if (piece := self._sideways.at(place.center().y())) is not None:
+            piece.reveal(place.left(), place.right())
+
     def _show_cursor(self, value: int) -> None:
         """Qt scrolls the text to where it is selected: what is there is scrolled, and no more."""
-        if not value:
-            return
-        self.horizontalScrollBar().setValue(0)
-        piece = self._sideways.at(self.cursorRect().center().y())
-        if piece is not None:
-            piece.bar.setValue(value)
-        self.viewport().update()
+        if value:
+            self.horizontalScrollBar().setValue(0)
+            self.reveal(self.textCursor())
+            self.viewport().update()
 
     def _place_buttons(self) -> None:
         codes = self._codes()

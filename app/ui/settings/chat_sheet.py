@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -136,6 +136,11 @@ class ChatSheet(Sheet):
         """What is being written holds now."""
         if self._pause.isActive():
             self._take_system()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._show_chosen()  # its tick has the palette's colour
 
     def _row(self, name: str) -> QWidget:
         use = QPushButton(name)
