@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QPaintEvent
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -251,6 +251,20 @@ def test_the_button_to_the_newest_text_covers_no_words(
     before = bar.value()
     wait_until(lambda: True)
     assert bar.value() == before  # what is read stays where it is
+    strip = QPointF(view.width() / 4, view._down.geometry().center().y())
+    turned = QPoint(0, 120)
+    wheel = QWheelEvent(
+        strip,
+        view.mapToGlobal(strip),
+        QPoint(),
+        turned,
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(view, wheel)
+    assert bar.value() < before  # the strip scrolls as the text does
     view._down.click()
     assert bar.value() == bar.maximum()
     assert not view._down.isVisible()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app import paths
@@ -120,3 +120,28 @@ def test_a_button_has_as_much_air_behind_its_text_as_before_its_icon(look: Theme
     padding, border, before_icon, between = 12, 1, 2, 2 + 4
     wanted = 2 * (padding + border) + before_icon + 14 + between + text
     assert abs(button.sizeHint().width() - wanted) <= 4
+
+
+def test_a_larger_text_stays_larger_in_another_theme(look: Theme, qtbot: QtBot) -> None:
+    own, inherited = QLabel("own"), QPushButton("inherited")
+    own.setFont(theme.font(theme.Size.SMALL))
+    for widget in (own, inherited):
+        qtbot.addWidget(widget)
+        widget.show()
+
+    def sizes() -> list[float]:
+        return [round(widget.font().pointSizeF(), 1) for widget in (own, inherited)]
+
+    before = sizes()
+    try:
+        look.set_text_size(20)
+        larger = sizes()
+        assert all(now > then * 1.2 for now, then in zip(larger, before, strict=True))
+        look.choose("dark")
+        assert sizes() == larger
+        look.choose("light")
+        assert sizes() == larger
+    finally:
+        look.set_text_size(15)
+        look.choose("system")
+    assert sizes() == before

@@ -99,6 +99,18 @@ def test_the_wheel_scrolls_what_is_under_it(qtbot: QtBot, look_unwrapped: Theme)
     assert bar.value() == 60
 
 
+def test_what_a_cursor_goes_to_is_seen(qtbot: QtBot, look_unwrapped: Theme) -> None:
+    view = view_of(qtbot, TEXT)
+    (bar,) = bars(view)
+    view.setTextCursor(view.document().find("x = ["))
+    QTest.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ShiftModifier)
+    assert bar.value() > bar.maximum() / 2
+    QTest.keyClick(view, Qt.Key.Key_Home, Qt.KeyboardModifier.ShiftModifier)
+    assert bar.value() == 0
+    view.reveal(view.document().find("99]"))
+    assert bar.value() > bar.maximum() / 2
+
+
 def test_what_is_clicked_is_what_is_seen_there(qtbot: QtBot, look_unwrapped: Theme) -> None:
     view = view_of(qtbot, TEXT)
     (bar,) = bars(view)
