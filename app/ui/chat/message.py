@@ -226,7 +226,7 @@ class AnswerView(QWidget):
         self._think.hide()
         self._think.toggled.connect(self._fold)
         self._now = IconButton(
-            "forward", "Think no more and answer", kind="quiet", text="Answer now", size=14
+            "forward", "Answer now: think no more", kind="quiet", text="Answer now", size=14
         )
         self._now.hide()
         self._now.clicked.connect(self._answer_now)
