@@ -102,7 +102,7 @@ class Answering:
         finally:
             self._prefill_ms = (time.perf_counter() - start) * 1000
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
-        self._check_numbers(row=0)
+        check_numbers(self.native, self.model)
         piece, _ = self._take((first,))
         yield Decoded(self.request, piece.text, piece.reasoning, None)
 
@@ -115,16 +115,6 @@ class Answering:
             sampling=self.params.sampling,
             seed=self._seed,
         )
-
-    def _check_numbers(self, row: int) -> None:
-        """Raises NonFiniteError where the target's last pass gave no numbers.
-
-        Nothing is the largest of them then, and the choice falls on the first token, or on none:
-        so it is looked at again wherever that is chosen. What is held is of no use any more.
-        """
-        if not self.native.finite(row):
-            self.native.reset()
-            raise not_finite(self.model)
 
     def _thinks_no_more(self) -> bool:
         if not (self.text.thinking and self.closing):
@@ -151,7 +141,7 @@ class Answering:
                 return Decoded(self.request, "", "", None)
             self._prefill_ms += (time.perf_counter() - start) * 1000
             if first <= 0:
-                self._check_numbers(row=0)
+                check_numbers(self.native, self.model)
             self._was_plain = False
             tokens = (*tokens, first)
         self._thinking_end = self._end_of_thinking
@@ -175,7 +165,7 @@ class Answering:
             self.plain.add(self._context, seconds)
         self._was_plain = not native.drafted
         if min(native.emitted) <= 0:
-            self._check_numbers(row=len(native.emitted) - 1)
+            check_numbers(self.native, self.model, row=len(native.emitted) - 1)
         piece, used = self._take(native.emitted)
         record = self._record(native, used, seconds)
         self._tally.add(record)
@@ -263,9 +253,16 @@ class Answering:
         )
 
 
-def not_finite(model: LoadedModel) -> NonFiniteError:
-    return NonFiniteError(
-        f"`{model.name}` computes numbers that are not finite on {model.device.description}, "
-        "so no token can be chosen.",
-        remedy="Check its files or get it again; if it comes again, use another device.",
-    )
+def check_numbers(native: NativePair, model: LoadedModel, row: int = 0) -> None:
+    """Raises NonFiniteError where the target's last pass gave no numbers.
+
+    Nothing is the largest of them then, and the choice falls on the first token, or on none:
+    so it is looked at again wherever that is chosen. What is held is of no use any more.
+    """
+    if not native.finite(row):
+        native.reset()
+        raise NonFiniteError(
+            f"`{model.name}` computes numbers that are not finite on {model.device.description}, "
+            "so no token can be chosen.",
+            remedy="Check its files or get it again; if it comes again, use another device.",
+        )

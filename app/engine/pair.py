@@ -12,7 +12,7 @@ from app import kept, paths
 from app.binding import Costs, DeviceInfo, NativePair, devices, preferred_gpu
 from app.conversation import ChatMessage
 from app.engine import costs
-from app.engine.answering import Answering, not_finite
+from app.engine.answering import Answering, check_numbers
 from app.engine.control import control
 from app.engine.key import key_of
 from app.engine.messages import Control, Event, LoadedModel
@@ -70,10 +70,15 @@ class LoadedPair:
     def _check_numbers(self) -> None:
         """A weight that is no number makes none of what it meets: seen before anything is asked,
         since samplers put up with it badly."""
-        self.native.prompt(self.native.tokenize(_PROBE_TEXT), drafting=False)
-        if not self.native.finite():
-            raise not_finite(self.model)
+        self._read_probe()
+        check_numbers(self.native, self.model)
         self.native.reset()
+
+    def _read_probe(self) -> int:
+        """Reads a short text without a drafter; how many tokens it has."""
+        tokens = self.native.tokenize(_PROBE_TEXT)
+        self.native.prompt(tokens, drafting=False)
+        return len(tokens)
 
     def close(self) -> None:
         self.native.close()
@@ -147,8 +152,7 @@ class LoadedPair:
 
     def measure_plain(self) -> float | None:
         """Rate of plain decoding here, tokens/s, by a short run; None if it was one step."""
-        prompt = self.native.tokenize(_PROBE_TEXT)
-        self.native.prompt(prompt, drafting=False)
+        read = self._read_probe()
         least, most = _PROBE_STEPS
         start = before = time.perf_counter()
         for step in range(most):
@@ -157,14 +161,14 @@ class LoadedPair:
             self.native.round(0)
             after = time.perf_counter()
             if step:
-                self.plain.add(len(prompt) + step, after - before)
+                self.plain.add(read + step, after - before)
             before = after
         self.native.reset()
-        return self.plain.rate(len(prompt))
+        return self.plain.rate(read)
 
     def try_out(self) -> None:
         """Decodes a little, and forgets it. Raises DeviceError where the device is lost."""
-        self.native.prompt(self.native.tokenize(_PROBE_TEXT), drafting=False)
+        self._read_probe()
         self.native.round(0)
         self.native.reset()
 

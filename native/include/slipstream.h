@@ -186,7 +186,8 @@ typedef struct slip_info {
  * context that fits. SLIP_ERROR_MEMORY where the load would not fit, with the context that would. */
 SLIP_API slip_status slip_estimate_load(const slip_load_options * options, slip_estimate * estimate, slip_error * error);
 
-/* Loads a pair. SLIP_ERROR_MEMORY, before any weight is read, where slip_estimate_load says so. On success *pair is owned by the caller, who gives it to slip_free. */
+/* Loads a pair. SLIP_ERROR_MEMORY, before any weight is read, where slip_estimate_load says so. On
+ * success *pair is owned by the caller, who gives it to slip_free. */
 SLIP_API slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip_error * error);
 SLIP_API void        slip_free(slip_pair * pair); /* NULL is allowed. Also after a device failed */
 SLIP_API slip_status slip_get_info(const slip_pair * pair, slip_info * info, slip_error * error);

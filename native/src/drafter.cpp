@@ -222,7 +222,6 @@ void slip_drafter::make_tensors(int32_t n_ctx) {
         layers_[il].k_cache = ggml_new_tensor_2d(ctx, type, shape_.n_heads_kv * shape_.head_dim, cells);
         layers_[il].v_cache = ggml_new_tensor_2d(ctx, type, shape_.n_heads_kv * shape_.head_dim, cells);
     }
-
 }
 
 void slip_drafter::make_memory(ggml_backend_dev_t device) {

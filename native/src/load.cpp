@@ -290,11 +290,16 @@ uint64_t wanted(const slip_memory & m) {
     return m.weights + m.context + m.compute + m.drafter;
 }
 
+// What has to be free for so many bytes where nothing is to be near its end.
+double with_spare(double bytes) {
+    return bytes * 1.05 + double(k_spare);
+}
+
 // Whether a load fits into the memory of a device, or of the host. `roomy`: with something to spare.
 bool fits(const slip_memory & m, bool roomy, bool mapped = false) {
     // Weights in a file need not all be in memory: it is slow without, but it goes.
     const uint64_t least = mapped && !roomy ? wanted(m) - m.weights : wanted(m);
-    return m.free == 0 || (roomy ? least + least / 20 + k_spare : least) <= m.free;
+    return m.free == 0 || (roomy ? with_spare(double(least)) : double(least)) <= double(m.free);
 }
 
 bool fits(const slip_footprint & f, bool roomy) {
@@ -360,7 +365,7 @@ double plan::bytes_most(int32_t n_ctx) const {
 // Whether there is so much room that a load need not be measured, which opens every model twice.
 bool has_room(const plan & load, int32_t n_ctx) {
     const double most = load.bytes_most(n_ctx);
-    const auto holds = [&](uint64_t free) { return free == 0 || most * 1.05 + k_spare <= double(free); };
+    const auto holds = [&](uint64_t free) { return free == 0 || with_spare(most) <= double(free); };
     bool room = holds(slip_host_memory_free());
     for (ggml_backend_dev_t device : { load.device, load.draft_device }) {
         room = room && (!slip_device_is_gpu(device) || holds(slip_device_describe(device).memory_free));

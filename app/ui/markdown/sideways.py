@@ -23,6 +23,8 @@ from app.ui.markdown.document import Decoration, Kind
 _TAB: Final = 5
 """Half as many letters as Qt's usual tab stop, 80 px, has at most."""
 
+PIECES: Final = (Kind.CODE, Kind.WIDE)
+
 BAR: Final = 10
 """Height in px of a piece's bar, which stands below its last line."""
 
@@ -36,7 +38,7 @@ class Sideways:
 
     def show(self, decorations: list[Decoration]) -> None:
         """These are there now; text is only ever added at the end."""
-        wide = [d for d in decorations if d.kind in (Kind.CODE, Kind.WIDE)]
+        wide = [d for d in decorations if d.kind in PIECES]
         for piece in self._pieces[len(wide) :]:
             piece.drop()
         del self._pieces[len(wide) :]

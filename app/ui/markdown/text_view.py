@@ -31,10 +31,7 @@ from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.formats import CODE_HEADER, Mark
 from app.ui.markdown.formula import FormulaObject
-from app.ui.markdown.sideways import Sideways
-
-_WIDE: Final = (Kind.CODE, Kind.WIDE)
-"""What scrolls sideways for itself."""
+from app.ui.markdown.sideways import PIECES, Sideways
 
 _LONG: Final = 400
 """Height in px from which on code has a copy button below it too."""
@@ -92,7 +89,7 @@ class TextView(QTextBrowser):
         del self._areas[same:]
         self._decorations = decorations
         self._sideways.show(decorations)
-        self._placed = min(self._placed, sum(d.kind in _WIDE for d in decorations[:same]))
+        self._placed = min(self._placed, sum(d.kind in PIECES for d in decorations[:same]))
         for surplus in self._buttons[len(self._codes()) :]:
             for button in surplus:
                 button.hide()
@@ -259,7 +256,7 @@ class TextView(QTextBrowser):
         while len(self._buttons) < len(codes):
             self._buttons.append(self._make_buttons(len(self._buttons)))
         wraps = theme.wraps_code()
-        pieces = [i for i, d in enumerate(self._decorations) if d.kind in _WIDE]
+        pieces = [i for i, d in enumerate(self._decorations) if d.kind in PIECES]
         last = max(0, len(pieces) - 1)  # may still grow
         for n in range(self._placed, len(pieces)):
             area = self._area(pieces[n])

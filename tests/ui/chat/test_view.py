@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QPaintEvent, QWheelEvent
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -23,6 +23,7 @@ from app.ui.look.theme import Theme
 from app.ui.markdown import inline
 from app.ui.markdown.text_view import TextView
 from tests.ui.conftest import WaitUntil
+from tests.ui.wheel import turn
 
 
 @pytest.fixture
@@ -252,18 +253,7 @@ def test_the_button_to_the_newest_text_covers_no_words(
     wait_until(lambda: True)
     assert bar.value() == before  # what is read stays where it is
     strip = QPointF(view.width() / 4, view._down.geometry().center().y())
-    turned = QPoint(0, 120)
-    wheel = QWheelEvent(
-        strip,
-        view.mapToGlobal(strip),
-        QPoint(),
-        turned,
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(view, wheel)
+    turn(view, strip, down=120)
     assert bar.value() < before  # the strip scrolls as the text does
     view._down.click()
     assert bar.value() == bar.maximum()

@@ -18,11 +18,11 @@ from app.ui.chat.message import AnswerView
 from app.ui.look import theme
 from app.ui.look.theme import Theme
 from app.ui.markdown.copying import markdown, plain_text
-from app.ui.markdown.document import DocumentWriter, Kind
+from app.ui.markdown.document import Kind
 from app.ui.markdown.formula import SIGN, set_formula, shows, typesetter
-from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
 from tests.ui.conftest import WaitUntil
+from tests.ui.markdown.shown import shown
 
 Show = Callable[[str], TextView]
 
@@ -41,20 +41,7 @@ SOURCES = [
 
 @pytest.fixture
 def show(qtbot: QtBot, look: Theme) -> Show:
-    def show_it(text: str) -> TextView:
-        view = TextView("text", lambda: text)
-        qtbot.addWidget(view)
-        view.resize(700, 100)
-        view.show()
-        writer = DocumentWriter(view.document())
-        stream = MarkdownStream(writer)
-        stream.feed(text)
-        stream.finish()
-        view.decorate(list(writer.decorations))
-        view.document().documentLayout().documentSize()
-        return view
-
-    return show_it
+    return lambda text: shown(qtbot, text, 700)
 
 
 def ink(picture: QImage) -> set[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QScrollBar
+from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from app.ui.look import theme
@@ -16,6 +16,8 @@ from app.ui.look.theme import Theme
 from app.ui.markdown.document import DocumentWriter
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
+from tests.ui.markdown.shown import shown
+from tests.ui.wheel import turn
 
 LONG = "x = [" + ", ".join(str(i) for i in range(100)) + "]"
 TABLE = f"|{' head |' * 40}\n|{' --- |' * 40}\n|{' cell |' * 40}\n"
@@ -32,18 +34,7 @@ def look_unwrapped(look: Theme) -> Iterator[Theme]:
 
 
 def view_of(qtbot: QtBot, text: str) -> TextView:
-    view = TextView("text", lambda: text)
-    qtbot.addWidget(view)
-    view.resize(400, 100)
-    view.show()
-    writer = DocumentWriter(view.document())
-    stream = MarkdownStream(writer)
-    for at in range(0, len(text), 60):
-        stream.feed(text[at : at + 60])
-        view.decorate(list(writer.decorations))
-    stream.finish()
-    view.decorate(list(writer.decorations))
-    return view
+    return shown(qtbot, text, 400, at_once=60)
 
 
 def bars(view: TextView) -> list[QScrollBar]:
@@ -86,12 +77,7 @@ def test_the_wheel_scrolls_what_is_under_it(qtbot: QtBot, look_unwrapped: Theme)
 
     def across(text: str) -> bool:
         at = QPointF(20, view.cursorRect(view.document().find(text)).center().y())
-        event = QWheelEvent(
-            at, at, QPoint(), QPoint(-120, 0), Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
-        QApplication.sendEvent(view.viewport(), event)
-        return event.isAccepted()
+        return turn(view.viewport(), at, across=-120)
 
     assert not across("Between")
     assert bar.value() == 0
