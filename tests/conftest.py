@@ -15,10 +15,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from slipstream_build.errors import UNAVAILABLE
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+# The same examples each time: a search by chance is somebody's wish, not a run's fate
+# (CONTRIBUTING.md, `--hypothesis-profile`).
+settings.register_profile("suite", derandomize=True)
+settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parents[1]
 GRACE_S = 3.0  # a thread that was told to stop may need a moment

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -20,7 +19,7 @@ from typing import TypeVar
 
 from app.conversation import Conversation, Turn
 from app.errors import HistoryError
-from app.history import rescue
+from app.history import rescue, schema
 from app.history.records import ChatRecord, Codec, Hit, Opened, TurnRecord
 from app.history.store import Store
 
@@ -85,7 +84,7 @@ class History:
             if opening.lasting and chats:
                 with contextlib.suppress(RuntimeError):  # it is to close already
                     self._thread.submit(rescue.back_up, opening.connection, self.path)
-        except sqlite3.Error as error:
+        except schema.FAULTS as error:
             problem = problem or _told(error)
             chats, last = (), ""
         return Opened(chats, last, problem, opening.lasting)
@@ -102,7 +101,7 @@ class History:
             raise HistoryError("The chats are not open.", remedy="Start Slipstream again.")
         try:
             return operation(self._store)
-        except sqlite3.Error as error:
+        except schema.FAULTS as error:
             raise _told(error) from error
 
 
@@ -112,7 +111,7 @@ def _put(
     store.put(record, turns, gone)
 
 
-def _told(error: sqlite3.Error) -> HistoryError:
+def _told(error: Exception) -> HistoryError:
     _log.warning("The database of chats: %s", error)
     return HistoryError(
         f"A chat cannot be kept or read ({error}).",

@@ -55,7 +55,7 @@ def open_database(path: Path) -> Opening:
             return _in_memory(path, f"Another program uses `{path}`.")
         problem = _replace(path, why, remedy) if why else None
         return Opening(_ready(path), problem)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, *schema.FAULTS) as error:
         _log.warning("The chats cannot be kept.", exc_info=error)
         return _in_memory(path, f"Chats cannot be kept in `{path}` ({error}).")
 
@@ -74,7 +74,7 @@ def back_up(connection: sqlite3.Connection, path: Path) -> None:
         with closing(sqlite3.connect(part)) as copy:
             connection.backup(copy)
         part.replace(place)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, *schema.FAULTS) as error:
         _log.warning("The chats could not be copied to `%s`: %s", place, error)
         part.unlink(missing_ok=True)
 
@@ -100,7 +100,7 @@ def _trouble(path: Path) -> tuple[str, str]:
             if schema.version(connection) > schema.VERSION:
                 return "newer", "was written by a newer Slipstream"
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if found is None or found[0] != "ok":
+            if found is None or found[0] != "ok" or not schema.is_whole(connection):
                 return "damaged", "is damaged"
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -113,7 +113,7 @@ def _trouble(path: Path) -> tuple[str, str]:
         if "unable to open" in told:
             raise
         return "damaged", "is damaged"
-    except sqlite3.DatabaseError:
+    except schema.FAULTS:
         return "damaged", "is damaged"
     if not os.access(path, os.W_OK):
         return "read-only", "can only be read"
@@ -160,7 +160,7 @@ def _in_memory(path: Path, why: str) -> Opening:
                 if schema.is_ours(old) and schema.version(old) <= schema.VERSION:
                     old.backup(connection)
         schema.migrate(connection)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, *schema.FAULTS) as error:
         _log.warning("The chats cannot be read either.", exc_info=error)
         connection.close()
         connection = _prepared(sqlite3.connect(":memory:", isolation_level=None))
@@ -189,7 +189,7 @@ def _salvage(sources: tuple[Path, ...], into: sqlite3.Connection) -> str:
                 for table in _TABLES:
                     try:
                         _take(damaged, into, table)
-                    except sqlite3.Error as error:
+                    except schema.FAULTS as error:
                         _log.warning("Nothing can be read of `%s`: %s", table, error)
                         if into.in_transaction:
                             into.execute("COMMIT")
@@ -217,8 +217,8 @@ def _take(damaged: sqlite3.Connection, into: sqlite3.Connection, table: str) -> 
     )
     for row in rows:
         try:
-            into.execute(put, row)
-        except sqlite3.Error as error:  # NULL where there must be something, …
+            into.execute(put, text.bound(row))
+        except schema.FAULTS as error:  # NULL where there must be something, …
             _log.warning("A row of `%s` is lost: %s", table, error)
     into.execute("COMMIT")
 
@@ -226,7 +226,7 @@ def _take(damaged: sqlite3.Connection, into: sqlite3.Connection, table: str) -> 
 def _scan(damaged: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...]]:
     try:
         yield from damaged.execute(f"SELECT {columns} FROM {table}")
-    except sqlite3.Error as error:
+    except schema.FAULTS as error:
         _log.warning("Rows of `%s` are lost: %s", table, error)
 
 
@@ -249,7 +249,7 @@ def _all_rows(
                     continue
                 at = n
                 yield tuple(values)
-        except sqlite3.Error as error:
+        except schema.FAULTS as error:
             _log.warning("Rows of `%s` are lost: %s", table, error)
             if order == "ASC":
                 first_bad = at or 0
@@ -260,7 +260,7 @@ def _all_rows(
     for n in range(first_bad + 1, min(last_bad, first_bad + _MOST_PROBES)):
         try:
             row = damaged.execute(f"SELECT {columns} FROM {table} WHERE n = ?", (n,)).fetchone()
-        except sqlite3.Error:
+        except schema.FAULTS:
             continue
         if row is not None:
             yield tuple(row)
@@ -302,7 +302,7 @@ def _ready(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         schema.migrate(connection)
-    except sqlite3.Error:
+    except schema.FAULTS:
         connection.close()
         raise
     return connection

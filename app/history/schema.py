@@ -10,6 +10,7 @@ BLOB of its surrogates passed through. `text.stored` and `text.read` do both.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import Final
 
 APPLICATION: Final = 0x536C6970  # "Slip"
@@ -67,6 +68,12 @@ MIGRATIONS: Final[tuple[str, ...]] = (
 
 VERSION: Final = len(MIGRATIONS)
 
+TABLES: Final = ("chats", "turns", "notes", "chat_words", "turn_words")
+
+FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged file raises. Python reads SQLite's own messages and the names of columns as
+UTF-8, and both may quote what the damage made of the schema."""
+
 
 def version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -81,9 +88,25 @@ def is_ours(connection: sqlite3.Connection) -> bool:
     return bool(application == 0 and tables == 0)
 
 
+def is_whole(connection: sqlite3.Connection) -> bool:
+    """Whether the tables have the columns of their version: a name that damage changed passes
+    SQLite's own checks."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as sound:
+        _migrate(sound, version(connection))
+        return all(_columns(sound, t) <= _columns(connection, t) for t in TABLES)
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> set[object]:
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring it to `VERSION`, each step whole or not at all."""
-    for step in range(version(connection), VERSION):
+    _migrate(connection, VERSION)
+
+
+def _migrate(connection: sqlite3.Connection, to: int) -> None:
+    for step in range(version(connection), to):
         script = f"""
             BEGIN IMMEDIATE;
             {MIGRATIONS[step]}
@@ -93,7 +116,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         """
         try:
             connection.executescript(script)
-        except sqlite3.Error:
+        except FAULTS:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise

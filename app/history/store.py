@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from app.conversation import UNNAMED, Conversation, End
-from app.history import text
+from app.history import schema, text
 from app.history.records import ChatRecord, Codec, Hit, Summary, TurnRecord
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _PUT_CHAT: Final = (
 
 
 class Store:
-    """Methods raise `sqlite3.Error`; each that writes does it whole or not at all."""
+    """Methods raise `schema.FAULTS`; each that writes does it whole or not at all."""
 
     def __init__(self, connection: sqlite3.Connection, codec: Codec) -> None:
         self._connection, self._codec = connection, codec
@@ -100,7 +100,7 @@ class Store:
     def put(self, chat: ChatRecord, turns: Sequence[TurnRecord], gone: Iterable[str] = ()) -> None:
         """Keep a chat and those of its turns that changed; `gone` are ids of turns removed."""
         with self._change() as run:
-            values = [text.stored(v) if isinstance(v, str) else v for v in _values(chat)]
+            values = text.bound(_values(chat))
             n = run(_PUT_CHAT, values).fetchone()[0]
             run("DELETE FROM chat_words WHERE rowid = ?", (n,))
             run("INSERT INTO chat_words (rowid, title) VALUES (?, ?)", (n, _title_words(chat)))
@@ -234,7 +234,7 @@ class Store:
         try:
             rows = self._connection.execute(f"{query} WHERE chat = ? ORDER BY place, n", (chat,))
             return [_read(row) for row in rows]
-        except sqlite3.DatabaseError:
+        except schema.FAULTS:
             _log.warning("A part of a chat cannot be read; its messages are read one by one.")
         numbers = self._connection.execute(
             "SELECT n FROM turns INDEXED BY turns_of_chat WHERE chat = ? ORDER BY place", (chat,)
@@ -243,7 +243,7 @@ class Store:
         for (n,) in numbers.fetchall():
             try:
                 row = self._connection.execute(f"{query} WHERE n = ?", (n,)).fetchone()
-            except sqlite3.DatabaseError:
+            except schema.FAULTS:
                 row = None
             result.append(_read(row) if row else None)
         return result
@@ -274,7 +274,7 @@ def _values(record: ChatRecord | TurnRecord) -> list[object]:
 
 
 def _bound(turn: TurnRecord) -> list[object]:
-    return [text.stored(v) if isinstance(v, str) else v for v in _values(turn)]
+    return text.bound(_values(turn))
 
 
 def _read(row: Sequence[object]) -> tuple[Any, ...]:

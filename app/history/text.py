@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from app.errors import valid_text
@@ -23,6 +24,11 @@ def stored(text: str) -> str | bytes:
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
     return text
+
+
+def bound(row: Iterable[object]) -> list[object]:
+    """The values of a row, to be bound: each text as `stored` gives it."""
+    return [stored(value) if isinstance(value, str) else value for value in row]
 
 
 def read(value: object) -> object:

@@ -111,6 +111,37 @@ def test_one_that_is_no_database_any_more(path: Path, content: bytes) -> None:
     assert aside(path, "damaged").read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    ("sound", "damaged"),
+    [
+        (b"CREATE TABLE turns", b"CREATE TABLE tu\xf1ns"),
+        (b"CREATE TABLE turns", b"CREATE T\xf1BLE turns"),
+        (b"tableturns", b"tablet\xf1rns"),
+        (b"reasoning  TEXT", b"reas\xf1ning  TEXT"),
+        (b"reasoning  TEXT", b"seasoning  TEXT"),
+        (b"CREATE INDEX turns_of_chat", b"CREATE INDEX turns_of_\xff\xfe\xfd\xfc"),
+    ],
+)
+def test_a_schema_with_other_names_is_damage(
+    path: Path, kept: bytes, sound: bytes, damaged: bytes
+) -> None:
+    """Also where it is no UTF-8: SQLite quotes it in messages that Python cannot read then."""
+    assert sound in kept
+    path.write_bytes(kept.replace(sound, damaged))
+    opened, _ = read(path)
+    assert "damaged" in told(opened)
+    assert opened.lasting
+    assert aside(path, "damaged").exists()
+
+
+def test_text_that_damage_made_half_a_surrogate_is_kept(path: Path, kept: bytes) -> None:
+    content = kept.replace(b"Answer 3/7.", b"Answer\xed\xa0\x80/7")
+    lost = content.index(b"Answer 1/2.") // 4096 * 4096
+    path.write_bytes(content[:lost] + bytes(4096) + content[lost + 4096 :])
+    _, texts = read(path)
+    assert any(t.startswith("Answer\ud800/7") for t in texts)
+
+
 def test_the_copy_of_the_day_helps_where_nothing_can_be_read(path: Path, kept: bytes) -> None:
     path.write_bytes(kept)
     read(path)
