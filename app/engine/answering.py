@@ -54,6 +54,7 @@ class Answering:
     closing: Sequence[int] = ()
     answer_now: Callable[[], bool] = lambda: False
     _ids: list[int] = field(default_factory=list)
+    _outside: dict[int, str] = field(default_factory=dict)  # what belongs to no round, as shown
     _tally: RoundTally = field(default_factory=RoundTally)
     _reason: FinishReason | None = None
     _reused: int = 0
@@ -103,8 +104,7 @@ class Answering:
             self._prefill_ms = (time.perf_counter() - start) * 1000
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
         check_numbers(self.native, self.model)
-        piece, _ = self._take((first,))
-        yield Decoded(self.request, piece.text, piece.reasoning, None)
+        yield self._take_outside((first,))
 
     def _read(self, tokens: Sequence[int], keep: int) -> tuple[int, int]:
         return self.native.prompt(
@@ -145,8 +145,7 @@ class Answering:
             self._was_plain = False
             tokens = (*tokens, first)
         self._thinking_end = self._end_of_thinking
-        piece, _ = self._take(tokens)
-        return Decoded(self.request, piece.text, piece.reasoning, None)
+        return self._take_outside(tokens)
 
     def _round(self) -> Event:
         room = self.params.max_tokens - len(self._ids)  # tokens this round may still give
@@ -170,6 +169,12 @@ class Answering:
         record = self._record(native, used, seconds)
         self._tally.add(record)
         return Decoded(self.request, piece.text, piece.reasoning, record)
+
+    def _take_outside(self, tokens: Sequence[int]) -> Event:
+        """Adds tokens that belong to no round."""
+        piece, used = self._take(tokens)
+        self._outside |= {token: self._shown(token) for token in tokens[:used]}
+        return Decoded(self.request, piece.text, piece.reasoning, None)
 
     def _take(self, tokens: Sequence[int]) -> tuple[Piece, int]:
         """Adds tokens up to one that ends the answer; returns their text and number."""
@@ -250,6 +255,7 @@ class Answering:
             device=self.model.device.description,
             seed=self._seed,
             thinking_end=self._thinking_end,
+            outside=self._outside,
         )
 
 

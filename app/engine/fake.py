@@ -322,6 +322,7 @@ class FakeEngine:
             device=model.device.description,
             seed=command.params.sampling.seed,
             thinking_end=end,
+            outside={0: pieces[0]} if ids else {},
         )
         yield Finished(request, answer)
 

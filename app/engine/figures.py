@@ -19,9 +19,9 @@ class Figures:
     often the answer was begun: more than once where it was gone on with. `waited_ms` is how
     long it waited for its turn, `fallback` why it ran on the CPU where a GPU was wanted,
     `loaded_tokens_per_s` the plain rate when the model was loaded, `pace` how much longer a
-    round took at its end than at its beginning, and `temperature` that at which tokens were
-    drawn, 0 where none were; None where that is not known. `thinking_end` is why its thinking was
-    ended, empty where it was not.
+    round took than at its beginning, and `temperature` that at which tokens were drawn, 0 where
+    none were; None where that is not known. `thinking_end` is why its thinking was ended, empty
+    where it was not. `paused`: a round was plain because no draft seemed to pay.
     """
 
     finish_reason: FinishReason
@@ -44,6 +44,7 @@ class Figures:
     pace: float | None = None
     temperature: float | None = None
     thinking_end: str = ""
+    paused: bool = False
 
     @classmethod
     def of(cls, answer: Answer, **known: Any) -> Figures:
@@ -98,6 +99,7 @@ class Figures:
             parts=self.parts + more.parts,
             waited_ms=self.waited_ms + more.waited_ms,
             thinking_end=more.thinking_end or self.thinking_end,
+            paused=self.paused or more.paused,
         )
 
     # --- as it is kept ------------------------------------------------------------
@@ -122,8 +124,9 @@ class Figures:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         text = {"backend", "device", "model", "fallback", "thinking_end"}
-        numbers = {f.name for f in fields(cls)} - text - {"finish_reason", "totals"}
-        fits = all(isinstance(getattr(result, name), str) for name in text)
+        numbers = {f.name for f in fields(cls)} - text - {"finish_reason", "totals", "paused"}
+        fits = isinstance(result.paused, bool)
+        fits = fits and all(isinstance(getattr(result, name), str) for name in text)
         fits = fits and all(_number(getattr(result, name)) for name in numbers)
         return result if fits else None
 

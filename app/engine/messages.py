@@ -13,6 +13,7 @@ its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -178,7 +179,8 @@ class Answer:
     """A finished answer, complete in itself; see `stats` for the definitions.
 
     `token_ids` includes the end-of-generation token where there was one, `text`
-    does not. `thinking_end` None: it did not think, or ended that itself.
+    does not. `thinking_end` None: it did not think, or ended that itself. `outside` is the text
+    of each token that belongs to no round, by its id: what rounds gave is told in their records.
     """
 
     text: str
@@ -194,6 +196,7 @@ class Answer:
     device: str
     seed: int | None
     thinking_end: ThinkingEnd | None = None
+    outside: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, reason: FinishReason) -> Answer:

@@ -166,10 +166,10 @@ STEADY: Final = 1.5
 
 
 class Pace:
-    """Whether rounds take as long at the end of an answer as they did at its beginning.
+    """Whether rounds take as long throughout an answer as they did at its beginning.
 
     Rounds of one width are compared, the one that most rounds have: width changes what a
-    round costs. On a machine that becomes busy in mid-answer, or with a context that grows
+    round costs. On a machine that is busy for a part of an answer, or with a context that grows
     long, an answer's mean rate is no measure beside a plain rate of its last minute.
     """
 
@@ -179,20 +179,25 @@ class Pace:
         self._first: defaultdict[int, list[float]] = defaultdict(list)
         self._last: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=self._ENOUGH))
         self._rounds: Counter[int] = Counter()
+        self._spent: defaultdict[int, float] = defaultdict(float)  # milliseconds
 
     def add(self, record: RoundRecord) -> None:
         width = len(record.drafted)
         self._rounds[width] += 1
+        self._spent[width] += record.total_ms
         enough = len(self._first[width]) >= self._ENOUGH
         (self._last if enough else self._first)[width].append(record.total_ms)
 
     @property
     def change(self) -> float | None:
-        """Time of a round at the end over that at the beginning; None where rounds were few."""
-        for width, _ in self._rounds.most_common():
+        """Time of a round over that of one at the beginning: at the end, or of all of them, which
+        is what a mean rate is made of; the one that is further from 1. None where rounds were few.
+        """
+        for width, rounds in self._rounds.most_common():
             first, last = self._first[width], self._last[width]
-            if len(last) >= self._ENOUGH // 2 and median(first) > 0:
-                return median(last) / median(first)
+            if len(last) >= self._ENOUGH // 2 and (before := median(first)) > 0:
+                changes = median(last) / before, self._spent[width] / rounds / before
+                return max(changes, key=lambda change: max(change, 1 / change) if change else 0)
         return None
 
 

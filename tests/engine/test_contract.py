@@ -115,6 +115,11 @@ def test_an_answer_comes_in_order(listener: Listener, load: Load) -> None:
     records = [e.round for e in events if isinstance(e, Decoded) and e.round]
     assert len(records) == answer.totals.rounds
     assert answer.completion_tokens == 1 + answer.totals.accepted + answer.totals.rounds
+    texts = dict(answer.outside)
+    for record in records:
+        texts |= zip(record.token_ids, record.emitted, strict=True)
+    assert set(texts) == set(answer.token_ids)
+    assert "".join(texts[token] for token in answer.token_ids).startswith(answer.text[:8])
 
 
 def test_every_command_has_its_end(listener: Listener, load: Load) -> None:

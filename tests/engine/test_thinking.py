@@ -50,6 +50,7 @@ def test_after_its_limit_it_answers(cold: LoadedPair, budget: int) -> None:
     assert answer.token_ids[budget:end] == closing(cold)
     assert answer.thinking_end is ThinkingEnd.BUDGET
     assert answer.reasoning.endswith("directly now.")
+    assert "".join(answer.outside[t] for t in closing(cold)).strip().startswith("Considering")
     assert answer.text
     for other in answers:
         assert (other.text, other.reasoning) == (answer.text, answer.reasoning)

@@ -293,8 +293,10 @@ class Composer(QFrame):
             about = tr("Context used: {used} of {size} tokens").format(used=used, size=size)
         mark = "" if exact else " …"
         self._context.setText(f"{words.count(used)} / {words.count(size)}{mark}" if size else "")
-        self._context.setProperty("kind", "error" if 0 < size <= used else "caption")
-        repolish(self._context)
+        kind = "error" if 0 < size <= used else "caption"
+        if self._context.property("kind") != kind:  # told often, and styles are dear to read
+            self._context.setProperty("kind", kind)
+            repolish(self._context)
         self._context.setAccessibleName(about)
         self._context.setToolTip(about)
 

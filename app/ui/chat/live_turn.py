@@ -16,6 +16,7 @@ from app.engine import (
     Prefilled,
     RoundRecord,
     Verify,
+    WidthReason,
 )
 from app.errors import SlipstreamError
 from app.ui.bridge import Reply
@@ -52,6 +53,7 @@ class LiveTurn(QObject):
         self._over = False
         self._maker = Maker("")
         self._pace = Pace()
+        self._paused = False
         self._waiting = QElapsedTimer()
         self._waiting.start()
         # What there was before, where it is gone on with.
@@ -114,6 +116,7 @@ class LiveTurn(QObject):
         self.turn.context += first + sum(len(r.token_ids) for r in rounds)
         for record in rounds:
             self._pace.add(record)
+            self._paused |= record.reason is WidthReason.PLAIN
         self.grew.emit(text, reasoning)
 
     def _finish(self, answer: Answer) -> None:
@@ -129,6 +132,7 @@ class LiveTurn(QObject):
             fallback=self._maker.fallback,
             loaded_tokens_per_s=self._maker.tokens_per_s,
             pace=self._pace.change,
+            paused=self._paused,
             temperature=self._temperature(),
         )
         turn.figures = self._figures.then(figures) if self._figures else figures

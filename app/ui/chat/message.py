@@ -18,17 +18,13 @@ from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
 from app.ui.look.icons import IconButton
-from app.ui.look.labels import lines
+from app.ui.look.labels import beside_rule, lines
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
 from app.ui.markdown import inline
-from app.ui.markdown.document import DocumentWriter, Kind
-from app.ui.markdown.held import HeldSheet
-from app.ui.markdown.highlight import Highlighter
-from app.ui.markdown.sliced import Sliced
-from app.ui.markdown.stream import MarkdownStream
-from app.ui.markdown.text_view import TextView
+from app.ui.markdown.markdown_view import MarkdownView
+from app.ui.markdown.plain_view import PlainView
 
 _LONG: Final = 2_000
 """Characters from which on a question takes all the width there is."""
@@ -90,10 +86,9 @@ class Question(QWidget):
         super().__init__(parent)
         self.turn = turn
         self._editor: QuestionEditor | None = None
-        self._view = TextView(tr("Your question"), lambda: turn.text)
+        self._palette = theme.current()
+        self._view = PlainView(tr("Your question"), lambda: turn.text)
         self._view.link_chosen.connect(self.link_chosen)
-        self._writer = DocumentWriter(self._view.document())
-        self._text = Sliced(self, self._writer.more)
         self._bubble = QFrame()
         self._bubble.setProperty("kind", "bubble")
         inside = QVBoxLayout(self._bubble)
@@ -123,7 +118,8 @@ class Question(QWidget):
         self._column.setSpacing(2)
         self._column.addLayout(row)
         self._column.addWidget(self._tools)
-        self._write()
+        self._fit()
+        self._view.add(turn.text)
 
     @property
     def busy(self) -> bool:
@@ -131,7 +127,7 @@ class Question(QWidget):
         return self._editor is not None
 
     @property
-    def body(self) -> TextView:
+    def body(self) -> PlainView:
         return self._view
 
     def set_beside(self, turns: Sequence[Turn]) -> None:
@@ -162,7 +158,9 @@ class Question(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._palette is not theme.current():
-            self._write()
+            self._palette = theme.current()
+            self._fit()
+            self._view.rewrite()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -171,14 +169,6 @@ class Question(QWidget):
     def _copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
         self._copy.confirm()
-
-    def _write(self) -> None:
-        self._palette = theme.current()
-        self._text.clear()
-        self._writer.clear()
-        self._writer.open_plain()
-        self._fit()
-        self._text.add(self.turn.text)
 
     def _fit(self) -> None:
         widest = round(self.width() * 0.85) - 2 * Space.L
@@ -211,7 +201,6 @@ class AnswerView(QWidget):
         self._palette = theme.current()
         self._finished = False
         self._begun = False  # whether there is any of the text, apart from the thinking
-        self._rendering = Sliced(self, self._render)
         self._failure: Notice | None = None
 
         self._name = QLabel("Slipstream")
@@ -231,17 +220,11 @@ class AnswerView(QWidget):
         self._now.hide()
         self._now.clicked.connect(self._answer_now)
         self._live: LiveTurn | None = None  # while it comes
-        self._thoughts = TextView(tr("Thinking of the answer"), self._reasoning)
-        self._thoughts_page = _beside_rule(self._thoughts)
+        self._thoughts = PlainView(tr("Thinking of the answer"), self._reasoning, "muted")
+        self._thoughts_page = beside_rule(self._thoughts)
         self._thoughts_page.hide()
-        self._thoughts_writer = DocumentWriter(self._thoughts.document(), role="muted")
-        self._body = TextView(tr("Answer"), lambda: turn.text)
-        self._writer = DocumentWriter(self._body.document())
-        self._sheet = HeldSheet(self._writer, self._show_piece, self)
-        self._stream = MarkdownStream(self._sheet)
-        self._closed = False  # the stream has ended
-        self._highlighter = Highlighter(self._body.document())
-        self._coloured = 0
+        self._body = MarkdownView(tr("Answer"), lambda: turn.text)
+        self._body.grown.connect(self.grown)
         for view in (self._body, self._thoughts):
             view.link_chosen.connect(self.link_chosen)
         self._body.wrap_chosen.connect(self.wrap_chosen)
@@ -264,7 +247,7 @@ class AnswerView(QWidget):
     @property
     def rendered(self) -> bool:
         """Whether all text that came is on the page."""
-        return not self._rendering.waiting and not self._sheet.waiting
+        return self._body.rendered and self._thoughts.rendered
 
     def grow(self, text: str, reasoning: str) -> None:
         """Show what came at the end of the turn's text and reasoning."""
@@ -276,14 +259,14 @@ class AnswerView(QWidget):
                 self._show_thought()
             self._state.hide()
             self._body.show()
-            self._rendering.add(text)
+            self._body.add(text)
 
     def finish(self) -> None:
         """Show how the answer was made, or what went wrong: what came before stays valid."""
         self._finished, self._live = True, None
         self._state.hide()
         self._show_thought()
-        self._rendering.add("")  # the end is to be rendered too
+        self._body.finish()
         self._footer.show()
         self._copy.setVisible(bool(self.turn.text))
         self._go_on.setVisible(self.turn.continues)
@@ -326,7 +309,7 @@ class AnswerView(QWidget):
         return not self._finished
 
     @property
-    def body(self) -> TextView:
+    def body(self) -> MarkdownView:
         return self._body
 
     def _begin(self) -> None:
@@ -337,7 +320,9 @@ class AnswerView(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._palette is not theme.current():
-            self._rewrite()
+            self._palette = theme.current()
+            self._thoughts.rewrite()
+            self._body.rewrite()
 
     # --- own --------------------------------------------------------------------
 
@@ -397,10 +382,9 @@ class AnswerView(QWidget):
         if self._think.isHidden():
             self._think.show()
             self._state.hide()
-            self._thoughts_writer.open_plain()
         if self._thoughts.document().isEmpty():
             text = text.lstrip("\n")
-        self._thoughts_writer.more(text)
+        self._thoughts.add(text)
         self._show_thought()
 
     def _show_thought(self) -> None:
@@ -421,63 +405,12 @@ class AnswerView(QWidget):
         self._think.set_icon("chevron-down" if open_ else "chevron-right")
         self._think.set_label("Hide the thinking" if open_ else "Show the thinking")
 
-    def _render(self, piece: str) -> None:
-        self._stream.feed(piece)
-        if self._sheet.waiting:
-            self._rendering.pause()
-
-    def _show_piece(self) -> None:
-        """A piece is on the page."""
-        if self._finished and not self._rendering.waiting and not self._closed:
-            self._closed = True
-            self._stream.finish()
-            return
-        self._body.decorate(list(self._writer.decorations))
-        self._colour_closed()
-        self.grown.emit()
-        self._rendering.go_on()
-
-    def _colour_closed(self) -> None:
-        closed = [d for d in self._writer.closed if d.kind is Kind.CODE and not d.open]
-        for code in closed[self._coloured :]:
-            self._highlighter.add(code)
-        self._coloured = len(closed)
-
-    def _rewrite(self) -> None:
-        """Write everything again in the palette's new colours."""
-        self._palette = theme.current()
-        self._rendering.clear()
-        self._highlighter.clear()
-        self._coloured = 0
-        self._writer.clear()
-        self._sheet.clear()
-        self._stream, self._closed = MarkdownStream(self._sheet), False
-        self._thoughts_writer.clear()
-        if self.turn.reasoning:
-            self._thoughts_writer.open_plain()
-            self._thoughts_writer.more(self._reasoning())
-        self._rendering.add(self.turn.text)
-
     def _copy_answer(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
         self._copy.confirm()
 
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())
-
-
-def _beside_rule(widget: QWidget) -> QWidget:
-    """`widget` with a quiet line at its left, which tells it from what follows."""
-    result = QWidget()
-    rule = QFrame()
-    rule.setProperty("kind", "rule")
-    rule.setFixedWidth(2)
-    row = QHBoxLayout(result)
-    row.setContentsMargins(0, Space.XS, 0, Space.M)
-    row.setSpacing(Space.M)
-    row.addWidget(rule)
-    row.addWidget(widget)
-    return result
 
 
 def _row(*widgets: QWidget) -> QHBoxLayout:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from app.ui.look import theme
 from app.ui.look.language import tr
@@ -45,4 +45,18 @@ def note(text: str) -> QLabel:
     """Small and quiet: what explains its neighbour."""
     result = small(text)
     result.setProperty("kind", "caption")
+    return result
+
+
+def beside_rule(widget: QWidget) -> QWidget:
+    """`widget` with a quiet line at its left, which tells it from what follows."""
+    result = QWidget()
+    rule = QFrame()
+    rule.setProperty("kind", "rule")
+    rule.setFixedWidth(2)
+    row = QHBoxLayout(result)
+    row.setContentsMargins(0, Space.XS, 0, Space.M)
+    row.setSpacing(Space.M)
+    row.addWidget(rule)
+    row.addWidget(widget)
     return result

@@ -62,6 +62,7 @@ def reasons(figures: Figures) -> list[str]:
         _fell_back(figures),
         _dear(figures),
         _changed(figures),
+        _undrafted(figures),
         acceptance(figures.totals, figures.context, figures.temperature),
     ]
     return [reason for reason in told if reason]
@@ -108,22 +109,25 @@ def _changed(figures: Figures) -> str:
     if pace < 1:
         return (
             f"The machine became freer meanwhile: a step took {1 / pace:.1f} × as long at the "
-            "beginning as at the end. So no speed-up is told."
+            "beginning as later. So no speed-up is told."
         )
     grown = figures.context >= _LONG_CONTEXT
     cause = "The machine became busy" + (", or the context long," if grown else "")
     return (
-        f"{cause} meanwhile: a step took {pace:.1f} × as long at the end as at the beginning. "
+        f"{cause} meanwhile: a step took {pace:.1f} × as long as at the beginning. "
         "So no speed-up is told."
     )
 
 
+def _undrafted(figures: Figures) -> str:
+    """Where no drafter is loaded, or none is to draft, that is no reason that was measured."""
+    if figures.totals.drafted or not figures.paused:
+        return ""
+    return "Nothing was drafted: going by the rounds before, plain steps were quicker here."
+
+
 def acceptance(totals: RoundTotals, context: int = 0, temperature: float | None = None) -> str:
     """Why few guesses held, by how many of the first ones did and of those after a right one."""
-    if not totals.rounds:
-        return ""
-    if not totals.drafted:
-        return "Nothing was drafted: going by the rounds before, plain steps were quicker here."
     drafted = totals.drafted_at[0] if totals.drafted_at else 0
     length = totals.mean_accepted_length
     if drafted < _ENOUGH or length is None or length >= _LOW:

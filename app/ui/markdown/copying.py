@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from PySide6.QtGui import QTextBlock, QTextCharFormat, QTextCursor, QTextDocument, QTextListFormat
 
@@ -43,6 +43,12 @@ def markdown(document: QTextDocument, start: int, end: int) -> str:
     if first == last and len(looks) <= 1 and not marked:
         return plain_text(document, start, end)
     return _Writer().write(document, start, end)
+
+
+def difference(one: QTextDocument, other: QTextDocument) -> int | None:
+    """The first position from which on two documents are seen to be different; None of none."""
+    seen = zip_longest(_signs(one), _signs(other))
+    return next((at for at, (a, b) in enumerate(seen) if a != b), None)
 
 
 def utf16_length(text: str) -> int:
@@ -192,6 +198,22 @@ def _runs(block: QTextBlock, start: int, end: int) -> Iterator[Run]:
                 text = str(look.property(Mark.SOURCE)) * len(text)
             yield text, look
         inside += 1
+
+
+def _signs(document: QTextDocument) -> Iterator[tuple[object, ...]]:
+    """What is seen at each position: half of what a character beyond the first plane is, too."""
+    for block in _blocks(document, 0, document.characterCount()):
+        shape = block.blockFormat()
+        kind = (shape.headingLevel(), shape.property(Mark.CODE), shape.property(Mark.QUOTES))
+        inside = block.begin()
+        while not inside.atEnd():
+            fragment = inside.fragment()
+            look = fragment.charFormat()
+            told = (*_look(look), look.property(Mark.SOURCE))
+            for sign in fragment.text():
+                yield from [(sign, told)] * utf16_length(sign)
+            inside += 1
+        yield "\n", kind
 
 
 def _look(look: QTextCharFormat) -> tuple[object, ...]:

@@ -9,12 +9,12 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
-from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 from pygments.util import ClassNotFound
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextDocument, QTextLayout
@@ -164,10 +164,18 @@ def _lines(document: QTextDocument, code: Decoration, lexer: Lexer) -> Iterator[
 def _pieces(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
     """Newlines and what is between them, with the name of its colour or nothing."""
     for kind, value in lexer.get_tokens(text):
-        known = next((k for k in reversed(kind.split()) if k in _COLOURS), None)
+        colour = _colour(kind)
+        if "\n" not in value:
+            yield value, colour
+            continue
         for piece in re.split("(\n)", value):
             if piece:
-                yield piece, _COLOURS[known] if known else ""
+                yield piece, colour
+
+
+@cache
+def _colour(kind: _TokenType) -> str:
+    return next((_COLOURS[k] for k in reversed(kind.split()) if k in _COLOURS), "")
 
 
 def _range(start: int, length: int, colour: str) -> QTextLayout.FormatRange:

@@ -147,24 +147,17 @@ class TextView(QTextBrowser):
             with self._sideways.shifted(shift):
                 super().paintEvent(QPaintEvent(stripe))
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        with self._sideways.shifted(self._shift_of(event)):
-            super().mousePressEvent(event)
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def viewportEvent(self, event: QEvent) -> bool:
+        if not isinstance(event, QMouseEvent):
+            return super().viewportEvent(event)
         before = self.textCursor().position()
-        with self._sideways.shifted(self._shift_of(event)):
-            super().mouseMoveEvent(event)
-        if self.textCursor().position() != before:  # it selects, maybe beyond the edge
+        piece = self._sideways.at(event.position().y())
+        with self._sideways.shifted(piece.bar.value() if piece else 0):
+            result = super().viewportEvent(event)
+        moved = event.type() == QEvent.Type.MouseMove and self.textCursor().position() != before
+        if moved:  # it selects, maybe beyond the edge
             self.reveal(self.textCursor())
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        with self._sideways.shifted(self._shift_of(event)):
-            super().mouseReleaseEvent(event)
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        with self._sideways.shifted(self._shift_of(event)):
-            super().mouseDoubleClickEvent(event)
+        return result
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         before = self.textCursor().position()
@@ -232,11 +225,6 @@ class TextView(QTextBrowser):
         self._placed = 0
         self._fit()
         self.viewport().update()
-
-    def _shift_of(self, event: QMouseEvent) -> int:
-        """How far what is under the mouse is scrolled sideways."""
-        piece = self._sideways.at(event.position().y())
-        return 0 if piece is None else piece.bar.value()
 
     def reveal(self, cursor: QTextCursor) -> None:
         """What `cursor` is in is scrolled sideways so far that it is seen."""

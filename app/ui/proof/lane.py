@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTextEdit, QVBoxLayout
 
 from app.ui.look import theme, words
-from app.ui.look.labels import note
+from app.ui.look.labels import beside_rule, note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
-from app.ui.markdown.copying import utf16_length
-from app.ui.markdown.document import DocumentWriter
-from app.ui.markdown.sliced import Sliced
+from app.ui.markdown.copying import difference
+from app.ui.markdown.markdown_view import MarkdownView
+from app.ui.markdown.plain_view import PlainView
 from app.ui.markdown.text_view import TextView
 
 
 class Lane(QFrame):
+    link_chosen = Signal(str)
+    wrap_chosen = Signal(bool)  # of long lines of code
+    written = Signal()  # more of the text is on the page
+
     def __init__(self, title: str) -> None:
         super().__init__()
         self.setProperty("kind", "card")
@@ -29,19 +33,35 @@ class Lane(QFrame):
         self.about = note("")
         self.about.setWordWrap(False)
         self.about.setMinimumWidth(1)
-        self._text = ""
-        self._other: int | None = None  # the character from which on the text is another one
-        self._view = TextView(title, lambda: self._text)
-        self._view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._writer = DocumentWriter(self._view.document())
-        self._slices = Sliced(self, self._write)
+        self.text = self.reasoning = ""
+        self._palette = theme.current()
+        self._marked = False
+        self.thoughts = PlainView(
+            tr("{lane}: thinking").format(lane=title),
+            lambda: self.reasoning.lstrip("\n"),  # models begin with empty lines
+            "muted",
+        )
+        self.body = MarkdownView(title, lambda: self.text)
+        self.body.grown.connect(self.written)
+        self.body.wrap_chosen.connect(self.wrap_chosen)
+        for view in (self.thoughts, self.body):
+            view.link_chosen.connect(self.link_chosen)
+        self._thoughts_page = beside_rule(self.thoughts)
+        self._page = page = QFrame()
+        page.setObjectName("scrolled")
+        texts = QVBoxLayout(page)
+        texts.setContentsMargins(0, 0, 0, 0)
+        texts.setSpacing(Space.XS)
+        texts.addWidget(self._thoughts_page)
+        texts.addWidget(self.body)
+        texts.addStretch(1)
         self._area = QScrollArea()
         self._area.setAccessibleName(title)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._area.setFrameShape(QFrame.Shape.NoFrame)
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setWidget(self._view)
+        self._area.setWidget(page)
         self._area.setMinimumHeight(2 * Space.XL)
         self._area.verticalScrollBar().rangeChanged.connect(self._follow)
         figures = QHBoxLayout()
@@ -58,26 +78,33 @@ class Lane(QFrame):
         self.clear("")
 
     @property
-    def text(self) -> str:
-        return self._text
-
-    @property
     def rendered(self) -> bool:
-        return not self._slices.waiting
+        return self.thoughts.rendered and self.body.rendered
 
     def clear(self, state: str) -> None:
         """Begin anew; `state` is what it waits for."""
-        self._text, self._other = "", None
-        self._slices.clear()
-        self._writer.clear()
-        self._writer.open_plain()
-        self._view.setExtraSelections([])
+        self.text = self.reasoning = ""
+        self._marked = False
+        for view in (self.thoughts, self.body):
+            view.restart()
+            view.setExtraSelections([])
+        self._thoughts_page.hide()
         self.time.setText("")
         self.about.setText(state)
 
-    def add(self, text: str) -> None:
-        self._text += text
-        self._slices.add(text)
+    def add(self, text: str, reasoning: str) -> None:
+        if reasoning:
+            begun = bool(self.reasoning.lstrip("\n"))
+            self.reasoning += reasoning
+            self._thoughts_page.show()
+            self.thoughts.add(reasoning if begun else reasoning.lstrip("\n"))
+        if text:
+            self.text += text
+            self.body.add(text)
+
+    def finish(self) -> None:
+        """No more text comes."""
+        self.body.finish()
 
     def show_figures(self, tokens: int, milliseconds: float) -> None:
         self.time.setText(words.duration(milliseconds))
@@ -86,16 +113,11 @@ class Lane(QFrame):
         self.about.setText(about)
         self.about.setAccessibleName(f"{self._title}: {words.duration(milliseconds)}, {about}")
 
-    def mark_from(self, place: int) -> None:
-        """Mark the text from a character on: there it is another one."""
-        self._other = place
-        self._mark()
-
-    def _mark(self) -> None:
-        if self._other is None or not self.rendered:
-            return
-        cursor = self._view.textCursor()
-        cursor.setPosition(utf16_length(self._text[: self._other]))
+    def mark(self, view: TextView, place: int) -> None:
+        """Mark a text from a position of its document on: there it is another one."""
+        first, self._marked = not self._marked, True
+        cursor = view.textCursor()
+        cursor.setPosition(place)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         marked = QTextEdit.ExtraSelection()
         marked.cursor = cursor
@@ -103,15 +125,32 @@ class Lane(QFrame):
         look.setBackground(QColor(theme.current().selection))
         look.setFontUnderline(True)
         marked.format = look
-        self._view.setExtraSelections([marked])
-        cursor.setPosition(cursor.selectionStart())
-        y = self._view.cursorRect(cursor).center().y()
-        self._area.ensureVisible(0, y, 0, self._area.viewport().height() // 3)
+        view.setExtraSelections([marked])
+        if first:
+            cursor.setPosition(place)
+            middle = view.cursorRect(cursor).center()
+            y = view.mapTo(self._page, middle).y()
+            self._area.ensureVisible(0, y, 0, self._area.viewport().height() // 3)
 
-    def _write(self, piece: str) -> None:
-        self._writer.more(piece)
-        self._mark()
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self._palette is not theme.current():
+            self._palette = theme.current()
+            self.thoughts.rewrite()
+            self.body.rewrite()
 
     def _follow(self, _: int, most: int) -> None:
-        if self._other is None:  # else that is what is to be seen
+        if not self._marked:  # else that is what is to be seen
             self._area.verticalScrollBar().setValue(most)
+
+
+def mark_difference(one: Lane, other: Lane) -> None:
+    """Mark both from where what is seen of them is not the same; the whole text must be there."""
+    parted = False
+    for pair in ((one.thoughts, other.thoughts), (one.body, other.body)):
+        place = 0 if parted else difference(pair[0].document(), pair[1].document())
+        if place is None:
+            continue
+        parted = True
+        for lane, view in zip((one, other), pair, strict=True):
+            lane.mark(view, place)

@@ -30,7 +30,7 @@ from app.ui.look.icons import IconButton
 from app.ui.look.labels import note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
-from app.ui.proof.lane import Lane
+from app.ui.proof.lane import Lane, mark_difference
 from app.ui.proof.prover import DRAFTED, PLAIN, Prover
 from app.ui.proof.replay import Replay
 
@@ -44,6 +44,8 @@ class ProofPage(QWidget):
     closed = Signal()
     written = Signal(object)  # Path of a record
     failed = Signal(object)  # SlipstreamError: a record that cannot be written
+    link_chosen = Signal(str)
+    wrap_chosen = Signal(bool)  # of long lines of code
 
     def __init__(self, bridge: EngineBridge, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,6 +53,7 @@ class ProofPage(QWidget):
         self._prover: Prover | None = None
         self._replay: Replay | None = None
         self._proof: Proof | None = None
+        self._differ = False
         self._totals = [(0, 0.0), (0, 0.0)]  # tokens and ms of each run
         self._title = QLabel()
         self._title.setFont(theme.font(Size.HEADINGS[1], QFont.Weight.DemiBold))
@@ -79,9 +82,13 @@ class ProofPage(QWidget):
         area.setWidget(both)
         for lane in self.lanes:
             self._lanes.addWidget(lane, 1)
+            lane.written.connect(self._mark)
+            lane.link_chosen.connect(self.link_chosen)
+            lane.wrap_chosen.connect(self.wrap_chosen)
         self.verdict = QLabel()
         self.verdict.setFont(theme.font(Size.HEADINGS[2], QFont.Weight.DemiBold))
         self.verdict.setWordWrap(True)
+        self.verdict.setTextFormat(Qt.TextFormat.PlainText)  # it quotes what a model wrote
         self.about = note("")
         self.stop_button = self._button("stop", "Stop")
         self.again_button = self._button("again", "Once more")
@@ -133,17 +140,19 @@ class ProofPage(QWidget):
         prover.stopped.connect(lambda: self._end("Stopped before there was anything to compare."))
         prover.start()
 
-    def replay(self, question: str, text: str, figures: Figures) -> None:
+    def replay(self, question: str, reasoning: str, text: str, figures: Figures) -> None:
         """Show a finished answer once more, at both speeds that were measured beside it."""
-        self._start = lambda: self.replay(question, text, figures)
+        self._start = lambda: self.replay(question, reasoning, text, figures)
         self._begin("Replay at the measured speeds", question)
         for lane in self.lanes:
             lane.clear("")
-        self._replay = replay = Replay(text, figures, self)
+        self._replay = replay = Replay(reasoning + text, figures, self)
 
         def grow(which: int, new: str, tokens: int, milliseconds: float) -> None:
-            self.lanes[which].add(new)
-            self.lanes[which].show_figures(tokens, milliseconds)
+            lane = self.lanes[which]
+            thought = max(0, len(reasoning) - len(lane.reasoning))
+            lane.add(new[thought:], new[:thought])
+            lane.show_figures(tokens, milliseconds)
 
         def over() -> None:
             took = [words.duration(replay.duration_ms(which)) for which in (DRAFTED, PLAIN)]
@@ -182,7 +191,7 @@ class ProofPage(QWidget):
 
     def _begin(self, title: str, question: str) -> None:
         self.leave()
-        self._proof = None
+        self._proof, self._differ = None, False
         self._totals = [(0, 0.0), (0, 0.0)]
         self._title.setText(tr(title))
         self._question.set_text(" ".join(question.split()))
@@ -192,12 +201,12 @@ class ProofPage(QWidget):
         self.save_button.hide()
         self.show()
 
-    def _grow(self, which: int, text: str, rounds: Sequence[RoundRecord]) -> None:
+    def _grow(self, which: int, text: str, reasoning: str, rounds: Sequence[RoundRecord]) -> None:
         tokens, spent = self._totals[which]
         tokens = max(tokens, 1) + sum(len(r.emitted) for r in rounds)  # and that of prefill
         spent += sum(r.total_ms for r in rounds)
         self._totals[which] = tokens, spent
-        self.lanes[which].add(text)
+        self.lanes[which].add(text, reasoning)
         self.lanes[which].show_figures(tokens, spent)
 
     def _show_proof(self, proof: Proof) -> None:
@@ -208,24 +217,33 @@ class ProofPage(QWidget):
         if proof.drafted.decode_ms > 0 and at is None and not proof.drafted.stopped:
             times += f": {words.times(proof.plain.decode_ms / proof.drafted.decode_ms)}"
         self._proof = proof
+        for lane, run in zip(self.lanes, (proof.plain, proof.drafted), strict=True):
+            lane.show_figures(len(run.token_ids), run.decode_ms)
         if at is None:
             stopped = " until it was stopped" if proof.drafted.stopped else ""
             self._end(f"Identical, {words.tokens(proof.same)}{stopped}", f"{times}.")
             return
-        place = len("".join(prover.token(PLAIN, i) for i in range(at)))
-        for lane in self.lanes:
-            lane.mark_from(place)
-        first, other = prover.token(PLAIN, at), prover.token(DRAFTED, at)
+        first, other = (
+            _quoted(prover.text_of(run.token_ids[at]) if at < len(run.token_ids) else "")
+            for run in (proof.plain, proof.drafted)
+        )
+        self._differ = True
         self._end(
-            f"{words.tokens(at)} identical, then “{first}” without drafting and “{other}” with it",
+            f"{words.tokens(at)} identical, then {first} without drafting and {other} with it",
             f"{_explained(proof)} {times}.",
         )
+
+    def _mark(self) -> None:
+        if self._differ and all(lane.rendered for lane in self.lanes):
+            mark_difference(*self.lanes)
 
     def _show_failure(self, error: SlipstreamError) -> None:
         self._end(error.message, error.remedy)
 
     def _end(self, verdict: str, about: str = "") -> None:
         self._prover = self._replay = None
+        for lane in self.lanes:
+            lane.finish()
         self._say(verdict, about)
         self.stop_button.hide()
         self.again_button.show()
@@ -259,6 +277,10 @@ class ProofPage(QWidget):
         result = IconButton(icon, text, kind="outline", text=text, size=14)
         result.setMinimumWidth(1)  # large text in a narrow window cuts it
         return result
+
+
+def _quoted(token: str) -> str:
+    return f"“{token.replace(chr(10), '⏎')}”" if token else "the end"
 
 
 def _explained(proof: Proof) -> str:

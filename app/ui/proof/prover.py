@@ -23,7 +23,7 @@ class Prover(QObject):
     """One proof. It ends with one signal: `proved`, `failed` or `stopped`."""
 
     began = Signal(int)  # which run
-    grew = Signal(int, str, list)  # which run, text, RoundRecords
+    grew = Signal(int, str, str, list)  # which run, text, reasoning, RoundRecords
     controlling = Signal()
     proved = Signal(object)  # Proof
     failed = Signal(object)  # SlipstreamError
@@ -43,7 +43,7 @@ class Prover(QObject):
         self._chat, self._params, self._subject = chat, params, subject
         self._request: Request | None = None
         self._runs: list[Run] = []
-        self._tokens: tuple[list[str], list[str]] = ([], [])  # the text of each
+        self._texts: dict[int, str] = {}  # of the tokens that came, by their ids
 
     def start(self) -> None:
         self._ask(PLAIN)
@@ -52,10 +52,9 @@ class Prover(QObject):
         if self._request is not None:
             self._request.cancel()
 
-    def token(self, which: int, at: int) -> str:
-        """The text of a token of a run; nothing where it has no such token."""
-        tokens = self._tokens[which]
-        return tokens[at] if at < len(tokens) else ""
+    def text_of(self, token: int) -> str:
+        """Of a token of either run."""
+        return self._texts[token]
 
     def _ask(self, which: int) -> None:
         params = replace(self._params, draft=which == DRAFTED)
@@ -67,16 +66,13 @@ class Prover(QObject):
         self.began.emit(which)
 
     def _grow(self, which: int, text: str, reasoning: str, rounds: list[RoundRecord]) -> None:
-        tokens = self._tokens[which]
-        if not tokens:  # the token of prefill belongs to no round
-            later = "".join("".join(r.emitted) for r in rounds)
-            tokens.append((reasoning + text).removesuffix(later))
         for record in rounds:
-            tokens.extend(record.emitted)
-        self.grew.emit(which, reasoning + text, rounds)
+            self._texts.update(zip(record.token_ids, record.emitted, strict=True))
+        self.grew.emit(which, text, reasoning, rounds)
 
     def _finish(self, which: int, answer: Answer) -> None:
         self._runs.append(run := Run.of(answer))
+        self._texts.update(answer.outside)
         if which == PLAIN and not run.stopped:
             self._ask(DRAFTED)
         elif which == PLAIN or not run.token_ids:

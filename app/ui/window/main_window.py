@@ -240,6 +240,8 @@ class MainWindow(QMainWindow):
     def proof_page(self) -> ProofPage:
         page = ProofPage(self.bridge)
         self._middle.insertWidget(self._middle.indexOf(self.chats) + 1, page, 1)
+        page.link_chosen.connect(self.notices.offer_link)
+        page.wrap_chosen.connect(lambda wrap: self.flow.change(wrap_code=wrap))
         page.failed.connect(self._tell)
         page.written.connect(
             lambda path: self.notices.add(

@@ -86,7 +86,7 @@ class Proving(QObject):
         if answer is None or not isinstance(answer.figures, Figures):
             return
         question = self._controller.current.turns[answer.parent or ""].text
-        self._open().replay(question, answer.reasoning + answer.text, answer.figures)
+        self._open().replay(question, answer.reasoning, answer.text, answer.figures)
 
     def leave(self) -> None:
         """Back to the chat."""

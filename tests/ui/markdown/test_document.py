@@ -19,7 +19,7 @@ from app.ui.chat.message import AnswerView
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import Size, Theme
-from app.ui.markdown.copying import markdown, plain_text
+from app.ui.markdown.copying import difference, markdown, plain_text
 from app.ui.markdown.document import CHUNK, DocumentWriter, Kind
 from app.ui.markdown.formats import Mark
 from app.ui.markdown.stream import MarkdownStream
@@ -326,3 +326,24 @@ def test_long_numbers_have_room(look: Theme) -> None:
     for block, number in ((first, "99. "), (second, "100. ")):
         room = document.indentWidth() + block.blockFormat().leftMargin()
         assert room >= metrics.horizontalAdvance(number)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "at"),
+    [
+        ("A *word* of it", "A *word* of it", None),
+        ("A word of it", "A word of them", 10),
+        ("A **word** of it", "A word of it", 2),
+        ("👍 yes", "👍 no", 3),
+        ("Energy $E$ here", "Energy $F$ here", 7),
+        ("One", "# One", 3),
+        ("One", "One\n\nTwo", 4),
+        ("| a | b |\n|---|---|\n| c | d |\n\nend", "| a | b |\n|---|---|\n| c | x |\n\nend", 7),
+    ],
+)
+def test_the_first_difference_that_is_seen(
+    look: Theme, one: str, other: str, at: int | None
+) -> None:
+    documents = [render([text])[0] for text in (one, other)]
+    assert difference(*documents) == at
+    assert difference(*reversed(documents)) == at

@@ -69,7 +69,7 @@ def test_there_is_no_reason_where_all_went_well() -> None:
         ),
         ({"plain_tokens_per_s": 26.0, "prompt_tokens": 4_000}, "The machine was busy. A plain"),
         ({"pace": 0.5}, "The machine became freer meanwhile"),
-        ({"totals": totals(*[0] * 30, drafted=0)}, "Nothing was drafted"),
+        ({"totals": totals(*[0] * 30, drafted=0), "paused": True}, "Nothing was drafted"),
         ({"totals": totals(*[0] * 30)}, "Hardly a guess held"),
         ({"totals": CLIFF}, "First guesses held (67%), and none after them"),
         ({"totals": TURNS}, "Few guesses held (11% of the first ones), but 100% of those after"),
@@ -99,6 +99,8 @@ def test_each_reason_alone(changes: dict[str, object], begins: str) -> None:
         {"loaded_tokens_per_s": None},
         {"pace": 1.4},
         {"waited_ms": 300.0},
+        {"totals": totals(*[0] * 30, drafted=0)},  # no drafter, or it was not to draft
+        {"paused": True},  # for a while
         {"totals": totals(*[0] * 12)},  # too few to say what it is
     ],
 )
@@ -155,11 +157,32 @@ def test_pace_compares_rounds_of_one_width() -> None:
     assert Pace().change is None
 
 
-def test_no_ratio_where_the_engine_slows_down_in_the_middle(shown: Meters) -> None:
+@pytest.mark.parametrize(
+    ("times", "change"),
+    [
+        ([10.0] * 100, 1.0),
+        ([10.0] * 40 + [50.0] * 60, 5.0),  # from the middle on
+        ([10.0] * 40 + [50.0] * 40 + [10.0] * 20, 2.6),  # for a while
+        ([10.0] * 90 + [12.0] * 10, 1.2),
+        ([50.0] * 20 + [10.0] * 80, 0.2),
+        ([10.0] * 50 + [3_000.0] + [10.0] * 49, 4.0),  # one that stands still
+        ([10.0] * 500 + [50.0] * 16 + [10.0] * 484, 1.06),  # too short to matter
+    ],
+)
+def test_pace_is_that_of_the_whole_answer(times: list[float], change: float) -> None:
+    pace = Pace()
+    for ms in times:
+        pace.add(record(3, ms=ms))
+    assert pace.change == pytest.approx(change, rel=0.02)
+
+
+@pytest.mark.parametrize("after", [0, 40])
+def test_no_ratio_where_the_engine_slows_down_in_the_middle(shown: Meters, after: int) -> None:
     shown.plain_tokens_per_s = 30.0  # of the last minute: slow as well
     shown.counters.add([record(3, ms=10.0)] * 40)
     assert shown.speedup is not None
     shown.counters.add([record(3, ms=50.0)] * 40)
+    shown.counters.add([record(3, ms=10.0)] * after)
     assert shown.speedup is None
     assert str(verdict(shown)) == (
         "Drafting. The machine's pace changed meanwhile: no ratio is told."

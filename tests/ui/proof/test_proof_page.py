@@ -47,13 +47,30 @@ class Faulty(BatchEngine):
                 yield event
             elif isinstance(event, Decoded) and event.round and 5 in event.round.token_ids:
                 emitted = tuple(t.replace("six", "SIX") for t in event.round.emitted)
-                round_ = replace(event.round, emitted=emitted)
+                ids = tuple(99 if i == 5 else i for i in event.round.token_ids)
+                round_ = replace(event.round, emitted=emitted, token_ids=ids)
                 yield replace(event, text=event.text.replace("six", "SIX"), round=round_)
             elif isinstance(event, Finished):
                 ids = (*event.answer.token_ids[:5], 99, *event.answer.token_ids[6:])
                 yield replace(event, answer=replace(event.answer, token_ids=ids))
             else:
                 yield event
+
+
+class Ending(Faulty):
+    """The engine ends the thinking behind three tokens, with two that are neither of them."""
+
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        for event in super().events(request, command):
+            if isinstance(event, Finished) and isinstance(command, Ask):
+                ids = event.answer.token_ids
+                answer = replace(
+                    event.answer,
+                    token_ids=(*ids[:3], 901, 902, *ids[3:]),
+                    outside={**event.answer.outside, 901: "</think>", 902: "\n\n"},
+                )
+                event = replace(event, answer=answer)
+            yield event
 
 
 def proved(window: MainWindow, wait_until: WaitUntil) -> Proof:
@@ -130,8 +147,48 @@ def test_the_first_difference_has_the_controls_word(
         "5 tokens identical, then “ six” without drafting and “ SIX” with it"
     )
     assert page.about.text().startswith(word)
-    (marked,) = page.lanes[DRAFTED]._view.extraSelections()
-    assert marked.cursor.selectedText().startswith(" SIX")
+    (marked,) = page.lanes[DRAFTED].body.extraSelections()
+    assert marked.cursor.selectedText().startswith("SIX")
+
+
+def test_behind_a_thinking_that_was_ended_the_right_words_are_quoted(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    engine = Ending(Script(text=TEXT.removeprefix("one two "), reasoning="one two"))
+    window = open_window(engine, think=True)
+    ask(window, "Count")
+    assert proved(window, wait_until).at == 7
+    page = window.proof_page
+    assert page.verdict.text() == (
+        "7 tokens identical, then “ six” without drafting and “ SIX” with it"
+    )
+    assert [lane.thoughts.toPlainText() for lane in page.lanes] == ["one two"] * 2
+    for lane, word in zip(page.lanes, ("six", "SIX"), strict=True):
+        assert lane.about.text().startswith("12 tokens")
+        assert lane.thoughts.extraSelections() == []
+        (marked,) = lane.body.extraSelections()
+        assert marked.cursor.selectedText().startswith(word)
+
+
+def test_both_answers_are_set_as_messages_are(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil, look: Theme
+) -> None:
+    engine = Faulty(Script(text="# One\n\n**two** three four six `seven`\n\n- eight\n- *nine*"))
+    window = open_window(engine)
+    ask(window, "Count")
+    proved(window, wait_until)
+    try:
+        for lane, word in zip(window.proof_page.lanes, ("six", "SIX"), strict=True):
+            shown = f"One\ntwo three four {word} seven\neight\nnine"
+            assert lane.body.toPlainText() == shown
+            (marked,) = lane.body.extraSelections()
+            assert marked.cursor.selectedText().startswith(word)
+        look.choose("dark")
+        wait_until(lambda: all(lane.rendered for lane in window.proof_page.lanes))
+        assert window.proof_page.lanes[DRAFTED].body.toPlainText() == shown
+        assert window.proof_page.lanes[DRAFTED].body.extraSelections()
+    finally:
+        look.choose("light")
 
 
 def test_sampled_text_has_no_control_run(
@@ -254,14 +311,15 @@ def test_no_replay_without_both_speeds() -> None:
 def test_a_replay_ends_with_the_whole_text(
     open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
 ) -> None:
-    engine = BatchEngine(Script(text=TEXT))
-    window = open_window(engine)
+    engine = BatchEngine(Script(text=TEXT, reasoning="\nOne by one."))
+    window = open_window(engine, think=True)
     ask(window, "Count")
     window.panel.replay.click()
     page = window.proof_page
     assert page.isVisible()
     wait_until(lambda: page.again_button.isVisible())
     assert [lane.text for lane in page.lanes] == [TEXT, TEXT]
+    assert [lane.thoughts.toPlainText() for lane in page.lanes] == ["One by one."] * 2
     assert "as fast with drafting" in page.verdict.text()
     assert len(engine.asked) == 1  # nothing is computed anew
 
@@ -293,10 +351,10 @@ def test_the_first_difference_is_scrolled_to(
     ask(window, "Count")
     proved(window, wait_until)
     for lane in window.proof_page.lanes:
-        (marked,) = lane._view.extraSelections()
-        begin = lane._view.textCursor()
+        (marked,) = lane.body.extraSelections()
+        begin = lane.body.textCursor()
         begin.setPosition(marked.cursor.selectionStart())
-        y = lane._view.cursorRect(begin).top() - lane._area.verticalScrollBar().value()
+        y = lane.body.cursorRect(begin).top() - lane._area.verticalScrollBar().value()
         assert 0 <= y < lane._area.viewport().height()
         assert lane._area.verticalScrollBar().maximum() > 1_000
 

@@ -1,0 +1,46 @@
+"""Text as it was written, that arrives in pieces: a question, a model's thinking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QWidget
+
+from app.ui.markdown.document import DocumentWriter
+from app.ui.markdown.sliced import Sliced
+from app.ui.markdown.text_view import TextView
+
+
+class PlainView(TextView):
+    """`source` gives all that was added; `role` is the colour of the palette it is written in."""
+
+    def __init__(
+        self,
+        name: str,
+        source: Callable[[], str],
+        role: str = "text",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(name, source, parent)
+        self._writer = DocumentWriter(self.document(), role)
+        self._writer.open_plain()
+        self._slices = Sliced(self, self._writer.more)
+
+    @property
+    def rendered(self) -> bool:
+        """Whether all that was added is on the page."""
+        return not self._slices.waiting
+
+    def restart(self) -> None:
+        """Forget the text."""
+        self._slices.clear()
+        self._writer.clear()
+        self._writer.open_plain()
+
+    def add(self, text: str) -> None:
+        self._slices.add(text)
+
+    def rewrite(self) -> None:
+        """Write all of it again, in the palette's new colours."""
+        self.restart()
+        self.add(self._source())
