@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QColor,
     QTextBlock,
@@ -218,6 +219,7 @@ class DocumentWriter:
             self._cursor.insertText(label, formats.footnote(chars))
             self._cursor.insertText(" ", chars)
         runs.write(self._cursor, inline.parse(source), chars)
+        self._turn()
 
     def rule(self) -> None:
         self._write_code()
@@ -299,7 +301,7 @@ class DocumentWriter:
         self._place.last, self._place.depth = kind, self._place.items
         here = self._cursor.position()
         for i, frame in enumerate(self._place.frames):
-            if frame.item is None and frame.decoration is None:
+            if frame.item is None and frame.decoration is None and i < DEEPEST:
                 frame.decoration = len(self._decorations)
                 left = self._left(self._place.frames[:i])
                 self._decorations.append(Decoration(Kind.QUOTE, here, here, left))
@@ -373,20 +375,30 @@ class DocumentWriter:
             shape.setLeftMargin(shape.leftMargin() + (len(str(number)) - 2) * _DIGIT)
         self._new_block("item", shape, formats.chars(kind))
         # Each item is a list of its own: it can be told before the next one comes.
-        self._cursor.createList(formats.marker(number, mark, self._place.items))
+        depth = max(1, _levels(self._place.frames)[1])
+        self._cursor.createList(formats.marker(number, mark, depth))
         frame.marked = True
 
     def _indented(self, block: QTextBlockFormat) -> QTextBlockFormat:
-        quotes = self._place.quotes
+        quotes, items = _levels(self._place.frames)
         block.setLeftMargin(block.leftMargin() + quotes * Space.L)
-        block.setIndent(min(self._place.items, DEEPEST))
-        if quotes:
-            block.setProperty(Mark.QUOTES, quotes)
+        block.setIndent(items)
+        if self._place.quotes:
+            block.setProperty(Mark.QUOTES, self._place.quotes)
         return block
 
     def _left(self, frames: Sequence[_Frame]) -> float:
-        items = sum(frame.item is not None for frame in frames)
-        return min(items, DEEPEST) * INDENT + (len(frames) - items) * Space.L
+        quotes, items = _levels(frames)
+        return items * INDENT + quotes * Space.L
+
+    def _turn(self) -> None:
+        """What a text from right to left is quoted by stands at its right."""
+        block = self._cursor.block()
+        if self._place.quotes and block.textDirection() == Qt.LayoutDirection.RightToLeft:
+            shape = block.blockFormat()
+            shape.setRightMargin(shape.leftMargin())
+            shape.setLeftMargin(0)
+            self._cursor.setBlockFormat(shape)
 
     def _reach(self) -> None:
         """Quotes that are open reach to the end of the page, and so does a table of lines."""
@@ -436,6 +448,12 @@ class DocumentWriter:
             place.column, text = 0, text[room:]
         self._cursor.insertText(text, place.chars)
         place.column += len(text)
+
+
+def _levels(frames: Sequence[_Frame]) -> tuple[int, int]:
+    """Quotes and items that a block in `frames` is indented by."""
+    items = sum(frame.item is not None for frame in frames[:DEEPEST])
+    return min(len(frames), DEEPEST) - items, items
 
 
 def code_blocks(document: QTextDocument, code: Decoration) -> Iterator[QTextBlock]:

@@ -6,6 +6,7 @@ from enum import IntEnum, auto
 from functools import lru_cache
 from typing import Final
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -29,7 +30,7 @@ INDENT: Final = 28
 """Width in px of a level of lists: room for two digits and a point."""
 
 DEEPEST: Final = 10
-"""Levels up to which a deeper one is indented further."""
+"""Quotes and lists within each other up to which a deeper one is indented further."""
 
 CELL_PADDING: Final = 6
 
@@ -76,6 +77,7 @@ def code_line(language: str, top: float = 0) -> QTextBlockFormat:
     result.setRightMargin(Space.L)
     result.setLineHeight(115, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     result.setNonBreakableLines(not theme.wraps_code())
+    result.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # also of an Arabic comment
     result.setProperty(Mark.CODE, language)
     return result
 

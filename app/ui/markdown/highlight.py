@@ -14,7 +14,7 @@ from typing import Final
 
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
-from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
+from pygments.token import Comment, Generic, Keyword, Name, Number, String, _TokenType
 from pygments.util import ClassNotFound
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextDocument, QTextLayout
@@ -41,6 +41,10 @@ _COLOURS: Final = {
     Name.Decorator: "name_",
     Name.Attribute: "number",
     Name.Builtin: "name_",
+    Generic.Inserted: "string",
+    Generic.Deleted: "number",
+    Generic.Subheading: "name_",
+    Generic.Prompt: "muted",
 }
 
 

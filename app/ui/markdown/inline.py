@@ -2,13 +2,14 @@
 
 Off are the rules that let characters vanish or change: `<autolinks>` (of which
 `<std::string>` is one), HTML, entities. Ours: bare addresses, formulas (which no other
-rule may look into), footnote references, and `<br>` in the cells of a table.
+rule may look into), footnote references, `<br>` in the cells of a table, and emphasis beside
+scripts without spaces.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:  # the window opens before there is anything to parse
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-_ADDRESS: Final = re.compile(
-    # Letters of any script but those that are written without spaces between words.
-    r"://(?:[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]"
-    r"|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffff\U00020000-\U0003ffff])+"
-)
+    _Rule = Callable[[StateInline, bool], bool]
+
+_UNSPACED: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffff\U00020000-\U0003ffff"
+"""Signs of scripts that are written without spaces between words."""
+
+_ADDRESS: Final = re.compile(r"://(?:[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]|[^\W" + _UNSPACED + "])+")
+_OF_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 _SCHEME: Final = re.compile(r"(?<![A-Za-z0-9])https?\Z", re.IGNORECASE)
 _NOTE: Final = re.compile(r"\[\^(\d{1,4})\](?!\()")
 _BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -31,6 +34,7 @@ _FORMULAS: Final = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
 @cache
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import emphasis, strikethrough
 
     result = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
     # Without `text_join` an escaped character keeps its backslash beside it.
@@ -40,6 +44,8 @@ def _parser() -> MarkdownIt:
     rules.before("escape", "bare_address", _bare_address)
     rules.before("link", "footnote_ref", _footnote)
     rules.before("link", "cell_break", _cell_break)
+    rules.at("emphasis", _unspaced(emphasis.tokenize))
+    rules.at("strikethrough", _unspaced(strikethrough.tokenize))
     return result
 
 
@@ -77,6 +83,28 @@ def closing(address: str) -> int:
             break
         end -= 1
     return end
+
+
+def _unspaced(rule: _Rule) -> _Rule:
+    """`rule`, which reads the signs of emphasis, for scripts without spaces too.
+
+    By CommonMark `**` opens nothing between a letter and a bracket, and closes nothing between a
+    full stop and a letter: there a space would tell which of the two it does. Where none is
+    written, as in `**注意：**これ`, it does what it can.
+    """
+
+    def read(state: StateInline, silent: bool) -> bool:
+        start, known = state.pos, len(state.delimiters)
+        if not rule(state, silent):
+            return False
+        before = state.src[start - 1 : start] or " "
+        after = state.src[state.pos : state.pos + 1] or " "
+        if state.src[start] != "_" and _OF_UNSPACED.search(before + after):
+            for sign in state.delimiters[known:]:
+                sign.open, sign.close = not after.isspace(), not before.isspace()
+        return True
+
+    return read
 
 
 def _bare_address(state: StateInline, silent: bool) -> bool:

@@ -33,6 +33,8 @@ from app.ui.markdown.formats import CODE_HEADER, Mark
 from app.ui.markdown.formula import FormulaObject
 from app.ui.markdown.sideways import PIECES, Sideways
 
+_BAR: Final = 3.0  # px of the bar beside a quote
+
 _LONG: Final = 400
 """Height in px from which on code has a copy button below it too."""
 
@@ -215,7 +217,11 @@ class TextView(QTextBrowser):
             painter.drawText(strip, Qt.AlignmentFlag.AlignVCenter, decoration.language or "text")
         elif decoration.kind is Kind.QUOTE:
             painter.setBrush(QColor(colours.line_strong))
-            painter.drawRoundedRect(QRectF(decoration.left, area.top(), 3, area.height()), 1.5, 1.5)
+            first = self.document().findBlock(decoration.start)
+            turned = first.textDirection() == Qt.LayoutDirection.RightToLeft
+            left = area.right() - decoration.left - _BAR if turned else decoration.left
+            bar = QRectF(left, area.top(), _BAR, area.height())
+            painter.drawRoundedRect(bar, _BAR / 2, _BAR / 2)
         elif decoration.kind is Kind.RULE:
             line = QRectF(decoration.left, round(area.top()), area.width(), 1)
             painter.fillRect(line, QColor(colours.line_strong))

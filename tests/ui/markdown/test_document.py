@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import (
@@ -15,6 +17,7 @@ from PySide6.QtGui import (
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Role, Turn
+from app.engine import Script
 from app.ui.chat.message import AnswerView
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
@@ -24,7 +27,10 @@ from app.ui.markdown.document import CHUNK, DocumentWriter, Kind
 from app.ui.markdown.formats import Mark
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
-from tests.ui.conftest import WaitUntil
+from app.ui.window.main_window import MainWindow
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
+from tests.ui.markdown.shown import shown
 from tests.ui.markdown.test_stream import TEXT
 
 BRACKETS = (
@@ -243,6 +249,63 @@ def test_directions_are_shown_and_not_obeyed(look: Theme) -> None:
     assert "‹U+2066›y‹U+2069›" in shown
     write_plain(plain := QTextDocument(), "\u202ec")
     assert everything(plain) == "‹U+202E›c"
+
+
+def test_what_would_command_a_terminal_is_seen(look: Theme) -> None:
+    document, _ = render(["```\necho \x1b[31mred\x07\tend\n```\n"])
+    assert everything(document) == "echo ␛[31mred␇\tend"
+
+
+@pytest.mark.parametrize(
+    ("text", "strong"),
+    [
+        ("**注意：**これは重要です", "注意："),
+        ("これは**「引用」**です", "「引用」"),
+        ("他说**“你好”**。", "“你好”"),
+        ("**단어(word)**는", "단어(word)"),
+        ("ข้อ**(ก)**คือ", "(ก)"),
+        ("**bold:** text", "bold:"),
+        ("数は 2 ** 3 ** 4 です", ""),
+    ],
+)
+def test_scripts_without_spaces_are_emphasised_too(look: Theme, text: str, strong: str) -> None:
+    document, _ = render([text])
+    assert (
+        "".join(shown for shown, look_ in runs(document) if look_.property(Mark.STRONG)) == strong
+    )
+    assert everything(document) == (text.replace("**", "") if strong else text)
+
+
+def test_code_reads_from_left_to_right_and_a_quote_as_its_words_do(look: Theme) -> None:
+    document, _ = render(["```\n# تعليق\n```\n> اقتباس\n\n> quoted\n"])
+    code, arabic, latin = (document.findBlockByNumber(n) for n in range(3))
+    assert code.textDirection() is Qt.LayoutDirection.LeftToRight
+    assert arabic.textDirection() is Qt.LayoutDirection.RightToLeft
+    for block, sides in ((arabic, (0, 16)), (latin, (16, 0))):
+        shape = block.blockFormat()
+        assert (shape.leftMargin(), shape.rightMargin()) == sides
+    assert copied(document) == "```\n# تعليق\n```\n\n> اقتباس\n\n> quoted"
+
+
+def test_what_is_quoted_deeply_stays_on_the_page(qtbot: QtBot, look: Theme) -> None:
+    text = f"{'>' * 300} deep\n\n" + "".join(f"{'  ' * i}- > level {i}\n" for i in range(40))
+    view = shown(qtbot, text, 420)
+    for word in ("deep", "level 39"):
+        found = view.document().find(word)
+        assert view.cursorRect(found).right() < view.viewport().width()
+        assert found.block().layout().lineCount() == 1
+
+
+def test_a_diff_has_colours(
+    open_window: OpenWindow, ask: Callable[[MainWindow, str], None], wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text="```diff\n- old\n+ new\n```")))
+    ask(window, "Go")
+    body = window.chats.view.answers[0].body
+    blocks = [body.document().findBlockByNumber(n) for n in range(2)]
+    wait_until(lambda: all(block.layout().formats() for block in blocks))
+    colours = [block.layout().formats()[0].format.foreground().color().name() for block in blocks]
+    assert colours == [theme.current().number, theme.current().string]
 
 
 def test_code_is_shown_sign_by_sign(look: Theme) -> None:
