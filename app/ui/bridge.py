@@ -54,7 +54,7 @@ ASLEEP: Final = 1_000
 """Milliseconds between two turns: while work is open, under load, when it has ended, and
 where nothing has come for a while."""
 
-SHARE: Final = 0.18
+SHARE: Final = 0.15
 """Of a core, that this thread is to take while text comes."""
 
 

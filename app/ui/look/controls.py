@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.look.flow import Flow
+from app.ui.look.labels import tip
 from app.ui.look.language import tr
 
 _ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -57,6 +58,7 @@ class Elided(QLabel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._whole = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
     def whole(self) -> str:
@@ -65,7 +67,7 @@ class Elided(QLabel):
     def set_text(self, text: str) -> None:
         self._whole = text
         self.setAccessibleName(text)
-        self.setToolTip(text)
+        self.setToolTip(tip(text))
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

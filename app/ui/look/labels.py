@@ -41,6 +41,11 @@ def lines(first: Sequence[str], others: Sequence[str]) -> str:
     return f'<div style="line-height:140%">{text}</div>'
 
 
+def tip(text: str) -> str:
+    """What shows `text` as it is in a tooltip, which Qt may take for HTML, pictures and all."""
+    return f"<qt>{html.escape(text)}</qt>" if "<" in text or "&" in text else text
+
+
 def note(text: str) -> QLabel:
     """Small and quiet: what explains its neighbour."""
     result = small(text)

@@ -126,7 +126,7 @@ def _lexer(language: str) -> Callable[[], Lexer] | None:
         kind = find_lexer_class_by_name(language)
     except ClassNotFound:
         return None
-    make = partial(kind, stripnl=False, ensurenl=False)
+    make = partial(kind, stripnl=False)  # some know a last line by its newline only
     make()  # the first of a kind compiles its rules
     return make
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.engine import RoundRecord
 from app.ui.look import theme
+from app.ui.look.labels import tip
 from app.ui.look.language import tr
 from app.ui.look.palette import Palette
 from app.ui.look.theme import Space
@@ -176,7 +177,7 @@ class BlockStrip(Painted):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self._told_at(event.pos()), self)
+            QToolTip.showText(event.globalPos(), tip(self._told_at(event.pos())), self)
             return True
         return super().event(event)
 

@@ -284,7 +284,7 @@ def test_code_reads_from_left_to_right_and_a_quote_as_its_words_do(look: Theme) 
     for block, sides in ((arabic, (0, 16)), (latin, (16, 0))):
         shape = block.blockFormat()
         assert (shape.leftMargin(), shape.rightMargin()) == sides
-    assert copied(document) == "```\n# تعليق\n```\n\n> اقتباس\n\n> quoted"
+    assert copied(document) == "```\n# تعليق\n```\n\n> اقتباس\n>\n> quoted"
 
 
 def test_what_is_quoted_deeply_stays_on_the_page(qtbot: QtBot, look: Theme) -> None:
