@@ -123,42 +123,47 @@ class RoundTally:
     """Counts rounds as they come, hundreds a second. `totals` is what has been counted so far."""
 
     def __init__(self) -> None:
-        self._rounds = self._drafted = 0
+        self._rounds = 0
         self._draft_ms: float | None = 0.0
         self._sums: list[Any] = [getattr(RoundTotals(), name) for name in _SUMMED]
         self._accepted_per_round: list[int] = []
-        self._drafted_at: list[int] = []
-        self._accepted_at: list[int] = []
+        self._alike: Counter[tuple[int, int]] = Counter()  # rounds by what they drafted and kept
         self._totals: RoundTotals | None = None  # made when asked for, kept until the next round
 
     def add(self, record: RoundRecord) -> None:
         self._totals = None
         self._rounds += 1
-        self._drafted += len(record.drafted)
         apart = self._draft_ms is not None and record.draft_ms is not None
         self._draft_ms = (self._draft_ms or 0.0) + (record.draft_ms or 0.0) if apart else None
         self._sums = list(map(add, self._sums, _summed(record)))
         self._accepted_per_round.append(record.accepted)
-        missing = len(record.drafted) - len(self._drafted_at)
-        for at in (self._drafted_at, self._accepted_at):
-            at.extend([0] * missing)
-        for i in range(len(record.drafted)):
-            self._drafted_at[i] += 1
-            self._accepted_at[i] += i < record.accepted
+        self._alike[len(record.drafted), record.accepted] += 1
 
     @property
     def totals(self) -> RoundTotals:
         if self._totals is None:
+            drafted_at, accepted_at = self._at
             self._totals = RoundTotals(
                 rounds=self._rounds,
-                drafted=self._drafted,
+                drafted=sum(drafted_at),
                 draft_ms=self._draft_ms,
                 **dict(zip(_SUMMED, self._sums, strict=True)),
                 accepted_per_round=tuple(self._accepted_per_round),
-                drafted_at=tuple(self._drafted_at),
-                accepted_at=tuple(self._accepted_at),
+                drafted_at=tuple(drafted_at),
+                accepted_at=tuple(accepted_at),
             )
         return self._totals
+
+    @property
+    def _at(self) -> tuple[list[int], list[int]]:
+        """Rounds that drafted each position, and that had it accepted."""
+        widest = max((drafted for drafted, _ in self._alike), default=0)
+        drafted_at, accepted_at = [0] * widest, [0] * widest
+        for (drafted, accepted), rounds in self._alike.items():
+            for i in range(drafted):
+                drafted_at[i] += rounds
+                accepted_at[i] += rounds if i < accepted else 0
+        return drafted_at, accepted_at
 
 
 STEADY: Final = 1.5

@@ -70,16 +70,19 @@ class Counters:
 
     def add(self, records: list[RoundRecord]) -> None:
         self.reading = self.reading and not records
-        for record in records:
+        for left, record in zip(range(len(records), 0, -1), records, strict=True):
             self._tally.add(record)
             self._pace.add(record)
-            self._clock += record.total_ms
-            if not record.drafted and record.total_ms > 0:
-                self._steps.append((self._clock, record.total_ms))
+            spent = record.total_ms
+            self._clock += spent
+            if not record.drafted and spent > 0:
+                self._steps.append((self._clock, spent))
+            if left > POINTS + SMOOTH:
+                continue  # those that come with it push it out of all that follows
             self.last.append(record)
             self._recent.append(record)
             self._tokens.append(len(record.emitted))
-            self._spent.append(record.total_ms)
+            self._spent.append(spent)
             rate = tokens_per_second(sum(self._tokens), sum(self._spent))
             if rate is not None:
                 self.rates.append(rate)

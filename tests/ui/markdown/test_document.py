@@ -302,10 +302,17 @@ def test_a_diff_has_colours(
     window = open_window(BatchEngine(Script(text="```diff\n- old\n+ new\n```")))
     ask(window, "Go")
     body = window.chats.view.answers[0].body
-    blocks = [body.document().findBlockByNumber(n) for n in range(2)]
-    wait_until(lambda: all(block.layout().formats() for block in blocks))
-    colours = [block.layout().formats()[0].format.foreground().color().name() for block in blocks]
-    assert colours == [theme.current().number, theme.current().string]
+
+    def colours() -> list[str]:
+        blocks = [body.document().findBlockByNumber(n) for n in range(2)]
+        return [
+            part.format.foreground().color().name().upper()
+            for block in blocks
+            for part in block.layout().formats()
+        ]
+
+    wait_until(lambda: len(colours()) == 2)
+    assert colours() == [theme.current().number, theme.current().string]
 
 
 def test_code_is_shown_sign_by_sign(look: Theme) -> None:
