@@ -179,6 +179,7 @@ class Pace:
     """
 
     _ENOUGH: Final = 16  # rounds at the beginning, and at most at the end
+    _FEWEST: Final = 4  # rounds that one can stand out of
 
     def __init__(self) -> None:
         self._first: defaultdict[int, list[float]] = defaultdict(list)
@@ -196,13 +197,20 @@ class Pace:
     @property
     def change(self) -> float | None:
         """Time of a round over that of one at the beginning: at the end, or of all of them, which
-        is what a mean rate is made of; the one that is further from 1. None where rounds were few.
+        is what a mean rate is made of; the one that is further from 1.
+
+        Where rounds were few: 0 if some took so much longer than the others that their mean says
+        nothing, else None.
         """
         for width, rounds in self._rounds.most_common():
             first, last = self._first[width], self._last[width]
             if len(last) >= self._ENOUGH // 2 and (before := median(first)) > 0:
                 changes = median(last) / before, self._spent[width] / rounds / before
                 return max(changes, key=lambda change: max(change, 1 / change) if change else 0)
+        for width, rounds in self._rounds.most_common(1):
+            usual = median(self._first[width])
+            if rounds >= self._FEWEST and self._spent[width] > STEADY * rounds * usual:
+                return 0.0
         return None
 
 

@@ -104,7 +104,7 @@ def _dear(figures: Figures) -> str:
 
 def _changed(figures: Figures) -> str:
     pace = figures.pace
-    if pace is None or steady(pace):
+    if not pace or steady(pace):
         return ""
     if pace < 1:
         return (

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine import Figures, FinishReason, Pace, RoundTally, RoundTotals
+from app.engine import Figures, FinishReason, Pace, RoundTally, RoundTotals, Script
 from app.ui.look.why import acceptance, reasons
 from app.ui.meters.model import Meters
 from app.ui.meters.verdict import verdict
+from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.fakes import BatchEngine
 from tests.ui.meters.test_meters import MODEL, answer, record, shown
 
 __all__ = ["shown"]  # a fixture
@@ -98,6 +100,7 @@ def test_each_reason_alone(changes: dict[str, object], begins: str) -> None:
         {"plain_tokens_per_s": None},  # not measured in the same minute
         {"loaded_tokens_per_s": None},
         {"pace": 1.4},
+        {"pace": 0.0},
         {"waited_ms": 300.0},
         {"totals": totals(*[0] * 30, drafted=0)},  # no drafter, or it was not to draft
         {"paused": True},  # for a while
@@ -167,13 +170,16 @@ def test_pace_compares_rounds_of_one_width() -> None:
         ([50.0] * 20 + [10.0] * 80, 0.2),
         ([10.0] * 50 + [3_000.0] + [10.0] * 49, 4.0),  # one that stands still
         ([10.0] * 500 + [50.0] * 16 + [10.0] * 484, 1.06),  # too short to matter
+        ([10.0] * 7 + [200.0], 0.0),  # few, and one of them is no measure
+        ([10.0] * 7 + [20.0], None),
+        ([10.0, 200.0], None),
     ],
 )
-def test_pace_is_that_of_the_whole_answer(times: list[float], change: float) -> None:
+def test_pace_is_that_of_the_whole_answer(times: list[float], change: float | None) -> None:
     pace = Pace()
     for ms in times:
         pace.add(record(3, ms=ms))
-    assert pace.change == pytest.approx(change, rel=0.02)
+    assert pace.change == (change if change is None else pytest.approx(change, rel=0.02))
 
 
 @pytest.mark.parametrize("after", [0, 40])
@@ -190,6 +196,30 @@ def test_no_ratio_where_the_engine_slows_down_in_the_middle(shown: Meters, after
     figures = replace(GOOD, pace=5.0)
     assert figures.speedup is None
     assert "no speed-up is told" in " ".join(reasons(figures)).lower()
+
+
+def test_an_engine_that_slows_down_in_the_middle_is_told_as_that(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text="one two three " * 200, plain_tokens_per_s=100.0))
+    window = open_window(engine)
+    meters = window.meters
+    wait_until(lambda: meters.plain is not None)
+    window.controller.ask("Go")
+    wait_until(lambda: meters.counters.totals.rounds > 40)
+    assert meters.speedup is not None
+    engine.script.round_ms = 60.0
+    wait_until(lambda: meters.counters.totals.rounds > 90)
+    assert meters.speedup is None
+    assert "×" not in window.header.chip.state.text
+    engine.script.round_ms = 10.0  # it was so for a while only
+    wait_until(lambda: not window.controller.busy)
+    answer = window.controller.current.last_answer
+    assert answer is not None
+    assert isinstance(answer.figures, Figures)
+    assert answer.figures.speedup is meters.speedup is None
+    (told,) = reasons(answer.figures)
+    assert told.startswith("The machine became busy meanwhile: a step took ")
 
 
 # --- the chat on view ---------------------------------------------------------------------
