@@ -179,13 +179,13 @@ def test_nothing_moves_when_a_formula_is_set(qtbot: QtBot, look: Theme, size: in
     qtbot.addWidget(answer)
     answer.resize(700, 900)
     answer.show()
-    document = answer.body.document()
+    document, writer = answer.body.document(), answer.body._writer
     tops: dict[int, float] = {}
 
     def look_at_it() -> bool:
         QApplication.processEvents()
         block = document.begin()
-        while block.isValid() and block.position() + block.length() <= answer._writer._closed_end:
+        while block.isValid() and block.position() + block.length() <= writer._closed_end:
             top = document.documentLayout().blockBoundingRect(block).top()
             assert tops.setdefault(block.position(), top) == pytest.approx(top)
             block = block.next()
