@@ -41,6 +41,7 @@ constexpr int k_piece = 65536; // bytes of weights that a thread takes at a time
 using ivec = __m512i;
 using fvec = __m512;
 constexpr int L = 16; // lanes
+constexpr int k_in_registers = 16; // rows
 
 ALWAYS_INLINE ivec load(const void * p)                 { return _mm512_loadu_si512(p); }
 ALWAYS_INLINE ivec bytes(int x)                         { return _mm512_set1_epi8(char(x)); }
@@ -70,6 +71,7 @@ ALWAYS_INLINE ivec dot_bytes(ivec c, ivec a, ivec b)    { return _mm512_dpbusd_e
 using ivec = __m256i;
 using fvec = __m256;
 constexpr int L = 8;
+constexpr int k_in_registers = 2;
 
 ALWAYS_INLINE ivec load(const void * p)                 { return _mm256_loadu_si256((const __m256i *) p); }
 ALWAYS_INLINE ivec bytes(int x)                         { return _mm256_set1_epi8(char(x)); }
@@ -125,11 +127,25 @@ template <int n, typename F> ALWAYS_INLINE void each(const F & f) {
     each(std::make_integer_sequence<int, n>(), f);
 }
 
-// The sum in each lane of n vectors of four bytes a without sign, none above `most`, times b(r) everywhere.
-template <int n, int most, typename F> ALWAYS_INLINE ivec dot(const ivec * a, const F & b) {
-    ivec sum = number(0);
+// A block's groups are added up times their scales: sums that are whole numbers stay so where words are multiplied
+// anyway, and become floats where bytes are.
 #if defined(HAVE_DOT_BYTES)
-    each<n>([&](auto r) { sum = dot_bytes(sum, a[r], b(r)); });
+using gsum = fvec;
+ALWAYS_INLINE gsum no_groups()                          { return real(0); }
+ALWAYS_INLINE gsum group_scale(ivec scale)              { return to_float(scale); }
+ALWAYS_INLINE fvec to_float(gsum a)                     { return a; }
+#else
+using gsum = ivec;
+ALWAYS_INLINE gsum no_groups()                          { return number(0); }
+ALWAYS_INLINE gsum group_scale(ivec scale)              { return either(both(scale, number(0xFFFF)), upper(scale)); }
+#endif
+
+// Adds to `sum`, in each lane, `scale` times n vectors of four bytes a without sign, none above `most`, times b(r).
+template <int n, int most, typename F> ALWAYS_INLINE gsum plus_group(gsum sum, gsum scale, const ivec * a, const F & b) {
+#if defined(HAVE_DOT_BYTES)
+    ivec dot = number(0);
+    each<n>([&](auto r) { dot = dot_bytes(dot, a[r], b(r)); });
+    return plus_times(sum, to_float(dot), scale);
 #else
     constexpr int fit = 32767 / (most * 127 * 2); // sums of two products that a word can hold
     constexpr int run = fit < n ? fit : n;
@@ -137,10 +153,10 @@ template <int n, int most, typename F> ALWAYS_INLINE ivec dot(const ivec * a, co
     each<n / run>([&](auto i) {
         ivec words = pairs(a[i * run], b(std::integral_constant<int, i * run>()));
         each<run - 1>([&](auto r) { words = plus_words(words, pairs(a[i * run + r + 1], b(std::integral_constant<int, i * run + r + 1>()))); });
-        sum = plus_pairs(sum, words);
+        sum = dot_words(sum, words, scale); // at most 16 groups of 16 x 63 x 127, times 128: it fits
     });
-#endif
     return sum;
+#endif
 }
 
 // --- tiles -------------------------------------------------------------------
@@ -201,8 +217,8 @@ template <typename block> struct tile : layout<block> {
             });
         }
     }
-    static ALWAYS_INLINE fvec scale(const char * t, int g) {
-        return to_float(widen((const int8_t *) t + scales + g * L)); // 6 bits where it has no sign
+    static ALWAYS_INLINE gsum scale(const char * t, int g) {
+        return group_scale(widen((const int8_t *) t + scales + g * L)); // 6 bits where it has no sign
     }
     // Offsets 2 j and 2 j + 1, as two words.
     static ALWAYS_INLINE ivec offset_pair(const char * t, int j) {
@@ -375,41 +391,55 @@ void quantize(const float * x, tile<block_q8_0>::row * y, int64_t n_blocks) {
     }
 }
 
+template <int M> ALWAYS_INLINE int64_t row_of(int m, int n_rows) {
+    return M <= k_in_registers ? std::min(m, n_rows - 1) : m;
+}
+
+// f(m) for each of n_rows <= M rows, m a constant where the sums of M of them fit into the registers beside the quants;
+// rows too many there are to repeat the last one.
+template <int M, typename F> ALWAYS_INLINE void each_row(int n_rows, const F & f) {
+    if constexpr (M <= k_in_registers) {
+        each<M>(f);
+    } else {
+        for (int m = 0; m < n_rows; ++m) {
+            f(m);
+        }
+    }
+}
+
 // Of n_rows <= M rows A {n_rows, n_blocks} with the L columns of n_blocks tiles; total {M, L}.
 template <typename block, int M>
 ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, fvec * total) {
     using t = tile<block>;
     constexpr int lines = (t::size / t::n_groups + 63) / 64; // of memory for a group
 
-    const block_q8_K * a[M];
     for (int m = 0; m < M; ++m) {
-        a[m]     = A + int64_t(std::min(m, n_rows - 1)) * n_blocks; // rows too many repeat the last one
         total[m] = real(0);
     }
     for (int i = 0; i < n_blocks; ++i, B += t::size) {
-        fvec acc[M];
-        each<M>([&](auto m) { acc[m] = real(0); });
+        const auto row = [&](int m) -> const block_q8_K & { return A[row_of<M>(m, n_rows) * n_blocks + i]; };
+        gsum acc[M];
+        each_row<M>(n_rows, [&](auto m) { acc[m] = no_groups(); });
         for (int g = 0; g < t::n_groups; ++g) {
             for (int l = 0; l < lines; ++l) {
                 _mm_prefetch(B + k_ahead + (g * lines + l) * 64, _MM_HINT_T0);
             }
             ivec quants[t::n_vecs];
             t::quants(B, g, quants);
-            const fvec scale = t::scale(B, g);
-            each<M>([&](auto m) {
-                const int8_t * q = a[m][i].qs + g * t::k_group;
-                const ivec sum = dot<t::n_vecs, t::most>(quants, [&](auto r) { return everywhere(q + 4 * r); });
-                acc[m] = plus_times(acc[m], to_float(sum), scale);
+            const gsum scale = t::scale(B, g);
+            each_row<M>(n_rows, [&](auto m) {
+                const int8_t * q = row(m).qs + g * t::k_group;
+                acc[m] = plus_group<t::n_vecs, t::most>(acc[m], scale, quants, [&](auto r) { return everywhere(q + 4 * r); });
             });
         }
         ivec offsets[8];
         each<8>([&](auto j) { offsets[j] = t::offset_pair(B, j); });
         const fvec d = halves(B + t::d), d_offset = halves(B + t::dmin);
-        each<M>([&](auto m) {
+        each_row<M>(n_rows, [&](auto m) {
             ivec sum = number(0);
-            each<8>([&](auto j) { sum = dot_words(sum, offsets[j], everywhere(a[m][i].bsums + 2 * j)); });
-            const fvec column = minus_times(times(acc[m], d), to_float(sum), d_offset);
-            total[m] = plus_times(total[m], column, real(a[m][i].d));
+            each<8>([&](auto j) { sum = dot_words(sum, offsets[j], everywhere(row(m).bsums + 2 * j)); });
+            const fvec column = minus_times(times(to_float(acc[m]), d), to_float(sum), d_offset);
+            total[m] = plus_times(total[m], column, real(row(m).d));
         });
     }
 }
@@ -419,9 +449,7 @@ ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const tile<block_q8_0>::ro
     using t = tile<block_q8_0>;
     constexpr int lines = (t::size + 63) / 64;
 
-    const t::row * a[M];
     for (int m = 0; m < M; ++m) {
-        a[m]     = A + int64_t(std::min(m, n_rows - 1)) * n_blocks;
         total[m] = real(0);
     }
     for (int i = 0; i < n_blocks; ++i, B += t::size) {
@@ -435,8 +463,8 @@ ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const tile<block_q8_0>::ro
         each<t::n_vecs>([&](auto r) { quants[r] = absolute(load(B + r * 4 * L)); });
 #endif
         const fvec d = halves(B + t::d);
-        each<M>([&](auto m) {
-            const t::row & x = a[m][i];
+        each_row<M>(n_rows, [&](auto m) {
+            const t::row & x = A[row_of<M>(m, n_rows) * n_blocks + i];
 #if defined(HAVE_DOT_BYTES)
             ivec sum = number(x.offset);
             each<t::n_vecs>([&](auto r) { sum = dot_bytes(sum, quants[r], everywhere(x.qs + 4 * r)); });
@@ -471,15 +499,23 @@ template <typename block>
 void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, const char * B, float * C, int64_t ldc, int n_columns) {
     static_assert(k_rows == 16);
     const auto with = [&](auto m) { multiply<block, m>(n_rows, n_blocks, A, B, C, ldc, n_columns); };
-    switch (n_rows) {
-        case 1:                                         return with(std::integral_constant<int, 1>());
-        case 2:                                         return with(std::integral_constant<int, 2>());
-        case 3:                                         return with(std::integral_constant<int, 3>());
-        case 4:                                         return with(std::integral_constant<int, 4>());
-        case 5: case 6:                                 return with(std::integral_constant<int, 6>());
-        case 7: case 8:                                 return with(std::integral_constant<int, 8>());
-        case 9: case 10: case 11: case 12:              return with(std::integral_constant<int, 12>());
-        default:                                        return with(std::integral_constant<int, 16>());
+    if constexpr (k_in_registers < k_rows) {
+        switch (n_rows) {
+            case 1:                                     return with(std::integral_constant<int, 1>());
+            case 2:                                     return with(std::integral_constant<int, 2>());
+            default:                                    return with(std::integral_constant<int, 16>());
+        }
+    } else {
+        switch (n_rows) {
+            case 1:                                     return with(std::integral_constant<int, 1>());
+            case 2:                                     return with(std::integral_constant<int, 2>());
+            case 3:                                     return with(std::integral_constant<int, 3>());
+            case 4:                                     return with(std::integral_constant<int, 4>());
+            case 5: case 6:                             return with(std::integral_constant<int, 6>());
+            case 7: case 8:                             return with(std::integral_constant<int, 8>());
+            case 9: case 10: case 11: case 12:          return with(std::integral_constant<int, 12>());
+            default:                                    return with(std::integral_constant<int, 16>());
+        }
     }
 }
 
