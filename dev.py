@@ -611,11 +611,16 @@ def main() -> int:
         "converts a checkpoint of the size of Qwen3.5-4B, by chance, on two cores: time, memory "
         "and disk; --folder with 13 GB free, --type, --layers; minutes",
     )
+    add(
+        "fuzz",
+        "20,000 damaged models, each opened and asked in a process of its own, which has to end "
+        "with an answer or a typed error; --times, --from; half an hour on two cores",
+    )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
     # What follows these seven is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
-    others = ("run", "test", "bench", "server-tests", "exact", "divergence", "full-size")
+    others = ("run", "test", "bench", "server-tests", "exact", "divergence", "full-size", "fuzz")
     ours = 1 if argv[:1] and argv[0] in others else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
         ours += 1
@@ -665,6 +670,9 @@ def main() -> int:
             case "full-size":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
+            case "fuzz":
+                setup(extras=True)
+                return call([python_of(VENV), "-m", "tests.engine.fuzz", *rest])
             case "splits":
                 setup(extras=True)
                 env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}

@@ -20,7 +20,11 @@ _NUMBERS: Final = {  # the format's number of a type: as `struct` has it
     **{0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?"},
     **{10: "<Q", 11: "<q", 12: "<d"},
 }
-_LONGEST: Final = 1 << 27  # bytes of a text; no template or token comes near
+# What nothing comes near, so that a damaged number is no long way through a large file.
+_LONGEST: Final = 1 << 27  # bytes of a text
+_MOST: Final = 1 << 24  # texts in a list
+_DEEPEST: Final = 4  # lists in lists
+_FURTHEST: Final = 1 << 40  # bytes that are passed over
 
 Value = str | int | float | bool
 
@@ -53,7 +57,7 @@ def start(stream: IO[bytes]) -> Counts:
         magic, version, tensors, keys = struct.unpack("<4sIQQ", stream.read(24))
     except struct.error as error:
         raise ValueError("cut off") from error
-    if magic != _MAGIC or version not in _VERSIONS:
+    if magic != _MAGIC or version not in _VERSIONS or max(tensors, keys) > _MOST:
         raise ValueError("no GGUF file of a known version")
     return Counts(tensors, keys)
 
@@ -97,15 +101,23 @@ def _value(stream: IO[bytes]) -> Value | None:
     return value
 
 
-def _skip_array(stream: IO[bytes]) -> None:
+def _skip_array(stream: IO[bytes], depth: int = 1) -> None:
     kind, count = read_number(stream, 4), read_number(stream, 8)
     if kind in _NUMBERS:
-        stream.seek(struct.calcsize(_NUMBERS[kind]) * count, 1)
+        _skip(stream, struct.calcsize(_NUMBERS[kind]) * count)
+    elif count > _MOST or depth > _DEEPEST:
+        raise ValueError("a damaged list")
     elif kind == _STRING:
         for _ in range(count):
-            stream.seek(read_number(stream, 8), 1)
+            _skip(stream, read_number(stream, 8))
     elif kind == _ARRAY:
         for _ in range(count):
-            _skip_array(stream)
+            _skip_array(stream, depth + 1)
     else:
         raise ValueError(f"an array of an unknown type, {kind}")
+
+
+def _skip(stream: IO[bytes], count: int) -> None:
+    if count > _FURTHEST:
+        raise ValueError("cut off or damaged")
+    stream.seek(count, 1)

@@ -8,7 +8,7 @@ from ctypes import POINTER, byref, c_int32
 import numpy as np
 from numpy.typing import NDArray
 
-from app.binding.arrays import floats, ints, raw_sampling
+from app.binding.arrays import floats, int32, ints, raw_sampling, text
 from app.binding.library import library
 from app.binding.pair import NativePair
 from app.binding.sampling import Sampling, Verify
@@ -33,12 +33,12 @@ def choose(
     tokens = np.empty(len(logits), dtype=np.int32)
     error = Error()
     status = library().slip_choose(
-        device.encode() if device else None,
+        text(device, "a device") if device else None,
         byref(raw_sampling(verify, sampling, seed)),
         floats(logits),
         logits.shape[1],
         len(logits),
-        position,
+        int32(position, "position"),
         tokens.ctypes.data_as(POINTER(c_int32)),
         byref(error),
     )
@@ -51,7 +51,7 @@ def eval_target(pair: NativePair, tokens: Sequence[int], rows: int = 1) -> NDArr
     logits = np.empty((len(tokens), pair.info.n_vocab), dtype=np.float32)
     error = Error()
     status = library().slip_eval(
-        pair.handle, ints(tokens), len(tokens), rows, floats(logits), byref(error)
+        pair.handle, ints(tokens), len(tokens), int32(rows, "rows"), floats(logits), byref(error)
     )
     check(status, error)
     return logits
@@ -70,7 +70,7 @@ def eval_draft(
         pair.handle,
         ints(tokens),
         len(tokens),
-        anchor,
+        int32(anchor, "anchor"),
         floats(features),
         floats(hidden),
         byref(error),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 from array import array
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_float, c_int32, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from app.binding.arrays import floats, ints, raw_sampling, tokens_of
+from app.binding.arrays import floats, int32, ints, place, raw_sampling, text, tokens_of
 from app.binding.library import library
 from app.binding.records import (
     Costs,
@@ -39,7 +38,7 @@ from app.binding.structs import (
 from app.binding.structs import Estimate as RawEstimate
 from app.binding.structs import Exactness as RawExactness
 from app.binding.structs import Footprint as RawFootprint
-from app.errors import TemplateError
+from app.errors import OptionError, TemplateError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +76,7 @@ class NativePair:
         """
         self._lib = library()
         self._file = target.name
-        self.handle = c_void_p()
+        self._handle = c_void_p()
         self.cancelled = False
         callback = ProgressCallback(
             (lambda fraction, _user: int(progress(fraction))) if progress else (lambda *_: 1)
@@ -85,7 +84,7 @@ class NativePair:
         options = _options(target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, threads)
         options.progress = callback
         error = Error()
-        check(self._lib.slip_load(byref(options), byref(self.handle), byref(error)), error)
+        check(self._lib.slip_load(byref(options), byref(self._handle), byref(error)), error)
         try:
             self.info = self._read_info()
         except BaseException:
@@ -94,14 +93,22 @@ class NativePair:
 
     def close(self) -> None:
         """Frees the pair; a second call does nothing."""
-        if self.handle:
-            self._lib.slip_free(self.handle)
-            self.handle = c_void_p()
+        if self._handle:
+            self._lib.slip_free(self._handle)
+            self._handle = c_void_p()
+
+    @property
+    def handle(self) -> c_void_p:
+        """What the library calls it by. Raises OptionError once it is closed."""
+        if not self._handle:
+            raise OptionError("The model is not loaded any more.", remedy="Load it again.")
+        return self._handle
 
     def cancel(self, cancelled: bool) -> None:
         """While True, what runs and what comes raises `JobCancelled` as soon as it can."""
         self.cancelled = cancelled
-        self._lib.slip_cancel(self.handle, int(cancelled))
+        if self._handle:
+            self._lib.slip_cancel(self._handle, int(cancelled))
 
     # --- text ---
 
@@ -132,7 +139,7 @@ class NativePair:
 
     def token_bytes(self, token: int, *, special: bool = False) -> bytes:
         """Bytes of a token; none for a special one unless `special`."""
-        capacity = 64
+        token, capacity = int32(token, "token"), 64
         while True:
             buffer = ctypes.create_string_buffer(capacity)
             n = self._lib.slip_token_bytes(self.handle, token, int(special), buffer, capacity)
@@ -141,7 +148,7 @@ class NativePair:
             capacity = -n
 
     def is_end(self, token: int) -> bool:
-        return bool(self._lib.slip_is_end(self.handle, token))
+        return bool(self._lib.slip_is_end(self.handle, int32(token, "token")))
 
     # --- decoding ---
 
@@ -168,7 +175,7 @@ class NativePair:
             size=ctypes.sizeof(PromptOptions),
             tokens=ints(tokens),
             n_tokens=len(tokens),
-            n_keep=keep,
+            n_keep=int32(keep, "keep"),
             drafting=int(drafting),
             sampling=raw_sampling(verify, sampling or Sampling(), seed),
         )
@@ -182,8 +189,9 @@ class NativePair:
 
         `governed`: as many of them as pay, once costs are set.
         """
+        most = int32(n_draft, "n_draft")
         return self._round(
-            lambda *out: self._lib.slip_round(self.handle, n_draft, int(governed), *out)
+            lambda *out: self._lib.slip_round(self.handle, most, int(governed), *out)
         )
 
     def round_given(self, draft: Sequence[int]) -> NativeRound:
@@ -198,15 +206,16 @@ class NativePair:
         import numpy as np  # takes a tenth of a second, and no answer needs it
 
         logits = np.empty(self.info.n_vocab, dtype=np.float32)
-        error = Error()
-        check(self._lib.slip_last_logits(self.handle, row, floats(logits), byref(error)), error)
+        at, error = int32(row, "row"), Error()
+        check(self._lib.slip_last_logits(self.handle, at, floats(logits), byref(error)), error)
         return logits
 
     def finite(self, row: int = 0) -> bool:
         """Whether those logits are numbers; milliseconds, and no numpy."""
         logits = array("f", bytes(4 * self.info.n_vocab))
         raw, error = (c_float * len(logits)).from_buffer(logits), Error()
-        check(self._lib.slip_last_logits(self.handle, row, raw, byref(error)), error)
+        at = int32(row, "row")
+        check(self._lib.slip_last_logits(self.handle, at, raw, byref(error)), error)
         return math.isfinite(sum(logits))  # in double precision: one that is none stays in it
 
     def measure_costs(self) -> Costs:
@@ -217,7 +226,8 @@ class NativePair:
 
     def set_costs(self, costs: Costs) -> None:
         raw = RawCosts(ctypes.sizeof(RawCosts), costs.plain, costs.draft, costs.draft_one)
-        raw.verify[: len(costs.verify)] = costs.verify
+        known = costs.verify[: len(raw.verify)]  # wider than any block none is asked for
+        raw.verify[: len(known)] = known
         error = Error()
         check(self._lib.slip_set_costs(self.handle, byref(raw), byref(error)), error)
 
@@ -292,14 +302,14 @@ def _options(
 ) -> LoadOptions:
     return LoadOptions(
         size=ctypes.sizeof(LoadOptions),
-        target=os.fsencode(target),
-        draft=os.fsencode(draft) if draft else None,
-        device=device.encode() if device else None,
-        draft_device=draft_device.encode() if draft_device else None,
-        kv_type=kv_type.encode() if kv_type else None,
-        n_ctx=n_ctx or 0,
-        n_ubatch=n_ubatch,
-        n_threads=threads or 0,
+        target=place(target),
+        draft=place(draft) if draft else None,
+        device=text(device, "a device") if device else None,
+        draft_device=text(draft_device, "a device") if draft_device else None,
+        kv_type=text(kv_type, "a type") if kv_type else None,
+        n_ctx=int32(n_ctx or 0, "n_ctx"),
+        n_ubatch=int32(n_ubatch, "n_ubatch"),
+        n_threads=int32(threads or 0, "threads"),
     )
 
 

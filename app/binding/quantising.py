@@ -7,7 +7,7 @@ from ctypes import byref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.binding.arrays import floats
+from app.binding.arrays import floats, int64, text
 from app.binding.library import library
 from app.binding.status import check
 from app.binding.structs import Error
@@ -29,7 +29,7 @@ class Rounding:
 
 def row_bytes(kind: str, width: int) -> int | None:
     """Bytes of a row of `width` numbers as ggml's type `kind`; None if it is no whole blocks."""
-    found = int(library().slip_row_bytes(kind.encode(), width))
+    found = int(library().slip_row_bytes(text(kind, "a type"), int64(width, "width")))
     return found if found > 0 else None
 
 
@@ -46,7 +46,7 @@ def quantize(values: NDArray[np.float32], kind: str) -> tuple[NDArray[np.uint8],
     out = np.empty((rows, row_bytes(kind, width) or 0), dtype=np.uint8)
     raw, error = RawRounding(size=ctypes.sizeof(RawRounding)), Error()
     status = library().slip_quantize(
-        kind.encode(), floats(values), rows, width, out.ctypes.data, byref(raw), byref(error)
+        text(kind, "a type"), floats(values), rows, width, out.ctypes.data, byref(raw), byref(error)
     )
     check(status, error)
     return out, Rounding(raw.n_infinite, raw.error, raw.power)

@@ -12,6 +12,7 @@ from app.convert.weights import Shape
 from app.gguf_header import read_number, read_text, skip_keys, start
 
 ALIGNMENT: Final = 32
+_DIMENSIONS: Final = 4  # of ggml
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ def read_table(path: Path) -> list[TableEntry]:
 def _entry(stream: IO[bytes]) -> TableEntry:
     name = read_text(stream)
     # ggml counts dimensions from the one whose numbers lie side by side.
-    shape = tuple(read_number(stream, 8) for _ in range(read_number(stream, 4)))[::-1]
+    dimensions = read_number(stream, 4)
+    if dimensions > _DIMENSIONS:
+        raise ValueError(f"a tensor of {dimensions} dimensions")
+    shape = tuple(read_number(stream, 8) for _ in range(dimensions))[::-1]
     kind = GGMLQuantizationType(read_number(stream, 4))
     return TableEntry(name, shape, kind, read_number(stream, 8))

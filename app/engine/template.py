@@ -1,8 +1,8 @@
 """Chat templates: a conversation in, the prompt's text out.
 
-Templates come with models and are foreign code, so they run in jinja2's immutable
-sandbox, with what transformers gives them: a few globals, the texts of the model's own
-tokens, the mark of training `{% generation %}`, and `tojson` as JSON and not as HTML.
+Templates come with models and are foreign code, so they run in a sandbox, with what
+transformers gives them: a few globals, the texts of the model's own tokens, the mark of
+training `{% generation %}`, and `tojson` as JSON and not as HTML.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
-from jinja2 import Template, TemplateError, nodes
+from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from app.conversation import ChatMessage, Role
+from app.engine.sandbox import Sandbox, TooMuch
 from app.errors import TemplateError as BadTemplateError
 
 THINK_OPEN = "<think>"
@@ -41,9 +41,10 @@ class ChatTemplate:
                 f"`{owner}` has no chat template.",
                 remedy="Convert it again from a checkpoint with `chat_template.jinja`.",
             )
+        self._sandbox = _sandbox()
         try:
-            self._template = _compile(source)
-        except TemplateError as error:
+            self._template = self._sandbox.compiled(source)
+        except Exception as error:  # too deep for the parser, or for Python
             raise BadTemplateError(
                 f"The chat template of `{owner}` is broken: {error}.",
                 remedy="Convert the model again from an intact checkpoint.",
@@ -79,6 +80,7 @@ class ChatTemplate:
     def _written(
         self, chat: Sequence[ChatMessage], think: bool, answer: bool, in_parts: bool
     ) -> str:
+        self._sandbox.begin()
         return self._template.render(
             messages=list(_as_dicts(_systems_first(chat), in_parts)),
             add_generation_prompt=answer,
@@ -96,6 +98,11 @@ class ChatTemplate:
         for in_parts in (False, True):
             try:
                 shown = self._written([ChatMessage(Role.USER, _PROBE)], False, True, in_parts)
+            except TooMuch as error:
+                raise BadTemplateError(
+                    f"The chat template of `{self._owner}` does not end: {error}.",
+                    remedy="Convert the model again from an intact checkpoint.",
+                ) from error
             except Exception:  # it may want more than this one message
                 failed = True
                 continue
@@ -132,14 +139,12 @@ def _as_dicts(chat: Iterable[ChatMessage], in_parts: bool) -> Iterable[dict[str,
         yield fields
 
 
-def _compile(source: str) -> Template:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals["raise_exception"] = _refuse
-    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    return environment.from_string(source)
+def _sandbox() -> Sandbox:
+    made = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation])
+    made.filters["tojson"] = made.bounded(_to_json)
+    made.globals["raise_exception"] = _refuse
+    made.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return made
 
 
 class _Generation(Extension):

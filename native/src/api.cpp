@@ -2,6 +2,7 @@
 
 #include "slipstream.h"
 
+#include "assertions.h"
 #include "choose.h"
 #include "devices.h"
 #include "failure.h"
@@ -115,6 +116,7 @@ slip_status slip_estimate_load(const slip_load_options * options, slip_estimate 
         check_size(*options, "options");
         check_size(*estimate, "estimate");
         start_backends();
+        const slip_assertions throwing;
         *estimate = slip_estimate_models(*options);
     });
 }
@@ -124,6 +126,7 @@ slip_status slip_load(const slip_load_options * options, slip_pair ** pair, slip
     return guarded(error, [&] {
         check_size(*options, "options");
         start_backends();
+        const slip_assertions throwing;
         *pair = new slip_pair(*options);
     });
 }
@@ -183,6 +186,7 @@ slip_status slip_vocab_open(const char * path, slip_vocab ** vocab, slip_error *
     *vocab = nullptr;
     return guarded(error, [&] {
         start_backends();
+        const slip_assertions throwing;
         *vocab = new slip_vocab(path);
     });
 }

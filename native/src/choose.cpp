@@ -51,6 +51,9 @@ void slip_choose_rows(ggml_backend_dev_t device, const slip_sampling & sampling,
     if (n_vocab < 1 || n_rows < 1) {
         throw slip_failure(SLIP_ERROR_OPTION, "There are no logits.");
     }
+    if (first_position < 0 || first_position > INT32_MAX - n_rows) {
+        throw slip_failure(SLIP_ERROR_OPTION, "There is no position " + std::to_string(first_position) + ".");
+    }
     slip_sampler sampler(sampling);
     if (sampling.verify == SLIP_VERIFY_GPU_SAMPLE && sampling.temperature > 0) {
         choose_on(device, sampling, logits, n_vocab, n_rows, first_position, tokens);

@@ -149,6 +149,11 @@ bool slip_gguf_file::has(const std::string & key) const {
     return gguf_find_key(keys(), key.c_str()) >= 0;
 }
 
+bool slip_gguf_file::is_array(const std::string & key) const {
+    const int64_t id = gguf_find_key(keys(), key.c_str());
+    return id >= 0 && gguf_get_kv_type(keys(), id) == GGUF_TYPE_ARRAY;
+}
+
 float slip_gguf_file::real(const std::string & key) const {
     const int64_t id = require(key);
     const float value = gguf_get_kv_type(keys(), id) == GGUF_TYPE_FLOAT32 ? gguf_get_val_f32(keys(), id) : static_cast<float>(number(key));
@@ -161,6 +166,42 @@ int64_t slip_gguf_file::number(const std::string & key) const {
     const gguf_type type = gguf_get_kv_type(keys(), id);
     require_type(key, is_whole(type), "a whole number");
     return whole_number(gguf_get_val_data(keys(), id), 0, type);
+}
+
+void slip_gguf_file::require_numbers(const std::string & prefix) const {
+    for (int64_t id = 0; id < gguf_get_n_kv(keys()); ++id) {
+        const std::string key = gguf_get_key(keys(), id);
+        gguf_type type = gguf_get_kv_type(keys(), id);
+        const bool array = type == GGUF_TYPE_ARRAY;
+        if (key.compare(0, prefix.size(), prefix) != 0 || type == GGUF_TYPE_STRING) {
+            continue;
+        }
+        if (array) {
+            type = gguf_get_arr_type(keys(), id);
+            if (type == GGUF_TYPE_STRING || type == GGUF_TYPE_ARRAY) {
+                continue;
+            }
+        }
+        const void * data = array ? gguf_get_arr_data(keys(), id) : gguf_get_val_data(keys(), id);
+        const size_t n    = array ? gguf_get_arr_n(keys(), id) : 1;
+        for (size_t i = 0; i < n; ++i) {
+            const double value = type == GGUF_TYPE_FLOAT32 ? static_cast<const float *>(data)[i]
+                               : type == GGUF_TYPE_FLOAT64 ? static_cast<const double *>(data)[i]
+                                                           : static_cast<double>(whole_number(data, static_cast<int64_t>(i), type));
+            if (!std::isfinite(value) || value < 0 || (is_whole(type) && value > INT32_MAX)) {
+                throw slip_failure(SLIP_ERROR_FILE,
+                    "`" + path() + "` has `" + key + "` = " + std::to_string(value) + ", which no model can have.", "Convert the model again.");
+            }
+        }
+    }
+}
+
+void slip_gguf_file::each_tensor(const std::function<void(const ggml_tensor &)> & with) const {
+    for (const part & part : parts_) {
+        for (ggml_tensor * t = ggml_get_first_tensor(part.tensors.get()); t; t = ggml_get_next_tensor(part.tensors.get(), t)) {
+            with(*t);
+        }
+    }
 }
 
 std::vector<int64_t> slip_gguf_file::numbers(const std::string & key) const {

@@ -6,6 +6,7 @@
 #include "gguf.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ public:
     void require_architecture(const std::string & architecture) const;
 
     bool has(const std::string & key) const;
+    bool is_array(const std::string & key) const;
     bool has_tensor(const std::string & name) const;
 
     // Whole number, or truth as 0 and 1, under `key`. Throws SLIP_ERROR_FILE, naming the key, if it is missing or of
@@ -30,6 +32,13 @@ public:
 
     // Number under `key` as it is, finite and not below 0; throws like number().
     float real(const std::string & key) const;
+
+    // Throws SLIP_ERROR_FILE, naming the key, unless all numbers under keys that begin with `prefix`, alone and in
+    // arrays, are finite, not below 0, and if whole within 31 bits: no size or length of a model is anything else.
+    void require_numbers(const std::string & prefix) const;
+
+    // Calls `with` with shape and type of each tensor, in all parts.
+    void each_tensor(const std::function<void(const ggml_tensor &)> & with) const;
 
     // Array of whole numbers under `key`; throws like number().
     std::vector<int64_t> numbers(const std::string & key) const;

@@ -1,9 +1,11 @@
 #include "load.h"
 
+#include "assertions.h"
 #include "cores.h"
 #include "devices.h"
 #include "failure.h"
 #include "gguf_file.h"
+#include "header_check.h"
 #include "host_memory.h"
 #include "log.h"
 #include "repairs.h"
@@ -16,30 +18,6 @@
 #include <memory>
 
 namespace {
-
-constexpr int64_t k_max_layers = 512; // of llama.cpp
-
-// What llama.cpp takes for granted: it would end the process instead of the load.
-void check_sizes(const slip_gguf_file & file, const std::string & architecture) {
-    const std::string key = architecture + ".block_count";
-    const int64_t n_layers = file.number(key);
-    if (n_layers < 1 || n_layers > k_max_layers || file.n_tokens() < 1) {
-        throw slip_failure(SLIP_ERROR_FILE,
-            "`" + file.path() + "` holds " + std::to_string(file.n_tokens()) + " tokens and `" + key + "` = " + std::to_string(n_layers) +
-                "; there have to be some tokens, and 1 to " + std::to_string(k_max_layers) + " layers.",
-            "Convert the model again.");
-    }
-    if (architecture == "qwen35") {
-        const int64_t inner = file.number("qwen35.ssm.inner_size");
-        const int64_t heads = file.number("qwen35.ssm.time_step_rank"), width = file.number("qwen35.ssm.state_size");
-        if (inner != heads * width) {
-            throw slip_failure(SLIP_ERROR_FILE,
-                "`" + file.path() + "` has `qwen35.ssm.inner_size` = " + std::to_string(inner) + ", which is not " + std::to_string(heads) +
-                    " heads of " + std::to_string(width) + ".",
-                "Convert the model again.");
-        }
-    }
-}
 
 // A drafter that does not belong to its target must not get as far as decoding: it would
 // read layers that are not there, or draft from another vocabulary.
@@ -142,6 +120,9 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
 llama_context_ptr make_context(llama_model * model, llama_context_params params) {
     slip_log_take_errors();
     llama_context_ptr ctx(llama_init_from_model(model, params));
+    if (!ctx && slip_assertions::failed()) {
+        throw slip_failure(SLIP_ERROR_FILE, "No context can be made of the model: " + slip_log_take_errors(), "Convert the model again.");
+    }
     if (!ctx) {
         throw slip_failure(SLIP_ERROR_MEMORY,
             "A context of " + std::to_string(params.n_ctx) + " tokens cannot be made: " + slip_log_take_errors(),
@@ -191,17 +172,21 @@ private:
     llama_context_params context_params(const slip_models & models, int32_t n_ctx) const;
 };
 
+constexpr int32_t k_most_tokens  = 1 << 20; // beyond any model, and far from where llama.cpp's numbers end
+constexpr int32_t k_most_threads = 1024;
+
 const slip_load_options & checked(const slip_load_options & options) {
-    if (options.n_ctx < 0 || options.n_ubatch < 8 || options.n_threads < 0) {
+    if (options.n_ctx < 0 || options.n_ctx > k_most_tokens || options.n_ubatch < 8 || options.n_ubatch > k_most_tokens ||
+            options.n_threads < 0 || options.n_threads > k_most_threads) {
         throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch or threads are out of range.",
-            "Use a micro-batch of 8 tokens or more.");
+            "Use a context and a micro-batch of 8 to " + std::to_string(k_most_tokens) + " tokens, and up to " +
+                std::to_string(k_most_threads) + " threads.");
     }
     return options;
 }
 
 slip_repairs repairs_of(const slip_gguf_file & target) {
-    target.require_architecture("qwen35");
-    check_sizes(target, "qwen35");
+    slip_check_header(target, "qwen35");
     return slip_repairs(target);
 }
 
@@ -213,8 +198,7 @@ plan::plan(const slip_load_options & options) :
     repairs(repairs_of(target_file)) {
     if (options.draft) {
         draft_file = std::make_unique<slip_gguf_file>(options.draft);
-        draft_file->require_architecture("dflash");
-        check_sizes(*draft_file, "dflash");
+        slip_check_header(*draft_file, "dflash");
         check_pair(target_file, *draft_file);
         shape = slip_drafter_shape::read(*draft_file);
     }

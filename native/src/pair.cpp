@@ -375,7 +375,9 @@ slip_round_result slip_pair::governed_round(int32_t n_draft) {
 }
 
 void slip_pair::set_costs(const slip_costs & costs) {
-    if (!(costs.plain > 0) || !(costs.draft >= 0)) {
+    const auto usable = [](float ms) { return std::isfinite(ms) && ms >= 0; };
+    if (costs.plain == 0 || !usable(costs.plain) || !usable(costs.draft) || !usable(costs.draft_one) ||
+            !std::all_of(std::begin(costs.verify), std::end(costs.verify), usable)) {
         throw slip_failure(SLIP_ERROR_OPTION, "The costs are not positive.");
     }
     governor_.set_costs(costs);
@@ -457,9 +459,10 @@ slip_costs slip_pair::measure_costs() {
 
 void slip_pair::eval(const int32_t * tokens, int32_t n_tokens, int32_t n_rows, float * logits) {
     const int32_t n_most = 1 + static_cast<int32_t>(llama_n_rs_seq(models_.ctx_target.get()));
-    if (n_rows < 1 || n_rows > n_most || n_tokens > models_.n_ctx) {
+    if (n_rows < 1 || n_rows > n_most) {
         throw slip_failure(SLIP_ERROR_OPTION, "A pass here has 1 to " + std::to_string(n_most) + " rows.");
     }
+    check_fits(n_tokens);
     reset();
     const size_t n_vocab = llama_vocab_n_tokens(vocab());
     for (int32_t done = 0; done < n_tokens; done += n_rows) {
@@ -477,7 +480,17 @@ void slip_pair::last_logits(int32_t row, float * logits) {
     read_logits(row, 1, logits);
 }
 
+void slip_pair::check_fits(int32_t n_tokens) const {
+    if (n_tokens < 1 || n_tokens > models_.n_ctx) {
+        throw slip_failure(SLIP_ERROR_OPTION, "The context holds 1 to " + std::to_string(models_.n_ctx) + " tokens.");
+    }
+}
+
 void slip_pair::eval_draft(const int32_t * tokens, int32_t n_tokens, llama_token anchor, float * features, float * hidden) {
+    check_fits(n_tokens);
+    if (anchor < 0 || anchor >= llama_vocab_n_tokens(vocab())) {
+        throw slip_failure(SLIP_ERROR_OPTION, "Token " + std::to_string(anchor) + " is not in the vocabulary.");
+    }
     set_drafting(true);
     reset();
     llama_context * ctx = models_.ctx_target.get();

@@ -56,6 +56,7 @@ private:
     void    keep_checkpoint();
     bool    restore_checkpoint(); // false: what is held then is unknown
     void    throw_if_cancelled() const;
+    void    check_fits(int32_t n_tokens) const; // of what is looked at from inside
     void    set_drafting(bool drafting);
     void    wait();
     void    read_logits(int32_t first_row, int32_t n_rows, float * out);

@@ -1,6 +1,7 @@
 #include "vocabulary.h"
 
 #include "failure.h"
+#include "header_check.h"
 #include "log.h"
 #include "repairs.h"
 
@@ -9,6 +10,7 @@ slip_vocab::slip_vocab(const std::string & path) {
     if (file.text("general.architecture") != "dflash") {
         file.require_architecture("qwen35");
     }
+    slip_check_vocabulary(file);
     const slip_repairs repairs(file);
     llama_model_params params = llama_model_default_params();
     params.vocab_only   = true;

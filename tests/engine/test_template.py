@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from app.conversation import ChatMessage, Role
+from app.engine import sandbox
 from app.engine.template import ChatTemplate, begins_thinking
 from app.errors import TemplateError
 
 from .conftest import DEMO, chat
+from .damage import TEMPLATES
 
 
 @pytest.fixture(scope="session", params=["Qwen3.5-4B", "demo"])
@@ -155,3 +161,65 @@ def test_content_is_given_in_parts_where_it_is_read_so() -> None:
 def test_a_question_never_vanishes() -> None:
     with pytest.raises(TemplateError, match="leaves out what is asked"):
         ChatTemplate("{% for m in messages %}{{ m.role }}{% endfor %}", "model.gguf")
+
+
+DOUBLING = "{%% set n = namespace(a='x') %%}{%% for i in range(99) %%}%s{%% endfor %%}{{ n.a }}"
+HOSTILE = [
+    *TEMPLATES,
+    "{% for a in range(99999) %}{% for b in range(99999) %}{{ b }}{% endfor %}{% endfor %}",
+    "{% macro f(n) %}{% for i in range(99999) %}{{ f(n) }}{% endfor %}{% endmacro %}{{ f(1) }}",
+    DOUBLING % "{% set n.a = n.a ~ n.a %}",
+    DOUBLING % "{% set n.a = n.a + n.a %}",
+    DOUBLING % "{% set n.a = n.a * 2 %}",
+    DOUBLING % "{% set n.a %}{{ n.a }}{{ n.a }}{% endset %}",
+    DOUBLING % "{% set n.a = [n.a, n.a] | join %}",
+    DOUBLING % "{% set n.a = '%s%s' % (n.a, n.a) %}",
+    DOUBLING % "{% set n.a = '%s%s' | format(n.a, n.a) %}",
+    DOUBLING % "{% set n.a = '{0}{0}'.format(n.a) %}",
+    DOUBLING % "{% set n.a = n.a.replace('x', 'xx') %}",
+    DOUBLING % "{% set n.a = n.a | replace('x', 'xx') %}",
+    "{{ 'x' | center(999999999) }}",
+    "{{ 'x'.center(999999999) }}",
+    "{{ 'x'.zfill(999999999) }}",
+    "{{ 'x' | indent(999999999) }}",
+    "{{ '%*d' % (999999999, 1) }}",
+    "{{ 'a{:>{w}}b'.format(1, w=999999999) }}",
+    "{{ ('x' * 30000).replace('', 'y' * 99999) }}",
+    "{{ ('y' * 99999).join('x' * 30000) }}",
+    "{{ [0] * 999999999 }}",
+    "{{ 9 ** 999999 }}",
+]
+
+
+@pytest.mark.parametrize("source", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_template_holds_the_engine_or_fills_its_memory(
+    source: str | bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "_SECONDS", 0.1)
+    monkeypatch.setattr(sandbox, "_ROOM", 1 << 20)
+    text = source if isinstance(source, str) else source.decode("utf-8", "replace")
+    before = time.thread_time()
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(TemplateError):
+            ChatTemplate(text, "x").render(chat("Hi"), think=False)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    assert time.thread_time() - before < 20
+
+
+def test_what_counts_changes_nothing_of_the_text() -> None:
+    source = (
+        "{% macro m(a) %}<{{ a ~ nothing ~ 1 ~ none }}>{% endmacro %}"
+        "{% set l = ['a'] + ['b'] * 2 %}{% for i in l %}{{ loop.index ~ i }}{{ m(i) }}{% endfor %}"
+        "{% for i in [] %}{% else %}no{% endfor %}{{ 7 % 4 }}{{ 2 ** 3 }}{{ none }}{{ nothing }}"
+        "{{ '%s-%5.1f' % ('a', 1.25) }}{{ '{:>3}'.format(5) }}{{ l | join('+') }}{{ 'a' ~ 'b' }}"
+        "{{ 'ab' | replace('a', 'c') | center(6) }}{{ messages[0].content ~ '!' }}"
+        "{% macro c(a) %}{{ a ~ caller() }}{% endmacro %}{% call c('z') %}x{% endcall %}"
+        "{% set s %}{{ 1.0 }}{{ true }}{% endset %}{{ s | length }}"
+    )
+    plain = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    messages = [{"role": "user", "content": "Hi"}]
+    wanted = plain.from_string(source).render(messages=messages)
+    assert ChatTemplate(source, "x").render(chat("Hi"), think=False) == wanted
