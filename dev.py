@@ -618,7 +618,7 @@ def main() -> int:
     )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
-    # What follows these seven is not ours to read, `dev.py run --help` excepted.
+    # What follows these eight is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
     others = ("run", "test", "bench", "server-tests", "exact", "divergence", "full-size", "fuzz")
     ours = 1 if argv[:1] and argv[0] in others else len(argv)

@@ -27,6 +27,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.timeout(1800)  # beside whatever else runs
 def test_no_damage_ends_the_process(pairs: Path) -> None:
     done = list(fuzz.tries(pairs, 0, TIMES, os.cpu_count() or 1))
     assert not [str(made) for made in done if made.fault]

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from app.binding import NativePair, Sampling, Verify
 from app.library import Pair
-from tests.native.server.running import Server, arguments, check_same
+from tests.native.server.running import N_CTX, Server, arguments, check_same
 from tests.native.server.test_speculative_simple import run
 
 ON = {"LLAMA_SPEC_GPU_SAMPLE": "1"}
 N = 64
-SAMPLED = {"temperature": 1.0, "top_k": 40, "top_p": 0.95, "min_p": 0.02}
+SAMPLED: dict[str, Any] = {"temperature": 1.0, "top_k": 40, "top_p": 0.95, "min_p": 0.02}
 # What is not left to the device: neither greedy nor sampled.
 HOST = [
     {"repeat_penalty": 1.3},
@@ -126,6 +127,29 @@ def test_a_seeds_text_is_the_same_with_a_drafter_and_without(
         assert got.ids == wanted.ids
         # whatever came before it: no generator went on from there
         assert drafted.cold(question, N, **more).ids == wanted.ids
+
+
+def test_the_engine_draws_the_same_text(
+    sampling: tuple[Server, Server], pair: Pair, questions: list[list[int]]
+) -> None:
+    """Server and engine, each sampling on the device, key their numbers alike."""
+    native = NativePair(pair.target, n_ctx=N_CTX, kv_type="f16", threads=1)  # as the server's
+    try:
+        for seed, question in enumerate(questions):
+            first, _ = native.prompt(
+                question,
+                drafting=False,
+                verify=Verify.GPU_SAMPLE,
+                sampling=Sampling(**SAMPLED),
+                seed=seed,
+            )
+            wanted = sampling[0].cold(question, N, **SAMPLED, seed=seed).ids
+            drawn = [first]
+            while len(drawn) < len(wanted):
+                drawn += native.round(0).emitted
+            assert tuple(drawn) == wanted
+    finally:
+        native.close()
 
 
 def test_seeds_differ(sampling: tuple[Server, Server], questions: list[list[int]]) -> None:
