@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from app.engine import Engine
 from app.library import Library
 from app.settings import Settings
+from app.ui.chat.welcome import SUGGESTIONS
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
 from tests.ui.shots import answered
@@ -34,6 +35,16 @@ def test_the_guide_answers_in_the_window(qtbot: QtBot, look: Theme) -> None:
     totals = window.meters.counters.totals
     assert totals.drafted > 0
     assert totals.accepted >= 0.6 * totals.drafted
+
+    for question, part in (("List the planets", "Saturn"), ("Tell me a short story", "friend")):
+        window.controller.new_chat()
+        window.controller.ask(question)
+        qtbot.waitUntil(lambda: bool(window.chats.view.answers), timeout=10_000)
+        qtbot.waitUntil(lambda: answered(window), timeout=60_000)
+        text = window.chats.view.answers[0].turn.text
+        assert question in SUGGESTIONS
+        assert part in text
+        assert "Settings" not in text  # what it took other questions for
 
     BUILD.mkdir(parents=True, exist_ok=True)
     assert window.grab().save(str(BUILD / "guide.png"))

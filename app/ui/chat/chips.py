@@ -49,6 +49,7 @@ class Chips(QWidget):
 
     def _add(self, text: str, label: str, place: int) -> None:
         button = IconButton("close", label, kind="outline", text=text, size=14)
+        button.setMinimumWidth(1)  # Qt leaves out the middle of what is too long
         button.clicked.connect(lambda: self.removed.emit(place))
         self._column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         self.buttons.append(button)

@@ -22,6 +22,7 @@ from app.drafting import Attachment, Draft
 from app.ui.chat.chips import Chips
 from app.ui.look import theme, words
 from app.ui.look.controls import Elided, repolish
+from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
@@ -30,6 +31,9 @@ MOST_LINES: Final = 8
 
 _SAME_KEY_MS: Final = 100
 """After the end of a composition, an Enter that comes within this is the key that ended it."""
+
+_ROOM_FOR_WORDS: Final = 340
+"""Width in px, at the usual size of text, from which on what is below the field has words."""
 
 LONG_PASTE: Final = 8_000
 """Characters from which on a pasted text is kept beside the field, which stays quick."""
@@ -148,8 +152,7 @@ class Composer(QFrame):
         self.warning.setProperty("kind", "error")
         self.warning.setFont(theme.font(Size.SMALL))
         self.warning.setWordWrap(True)
-        self.remedies = QHBoxLayout()
-        self.remedies.setSpacing(Space.XS)
+        self.remedies = Flow(spacing=Space.XS)
         self._warned = QWidget()
         warned = QVBoxLayout(self._warned)
         warned.setContentsMargins(0, 0, 0, 0)
@@ -281,10 +284,7 @@ class Composer(QFrame):
         button = QPushButton(tr(text))
         button.setProperty("kind", "outline")
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        if self.remedies.count():
-            self.remedies.takeAt(self.remedies.count() - 1)
         self.remedies.addWidget(button)
-        self.remedies.addStretch(1)
         return button
 
     def set_context(self, used: int, size: int, exact: bool = True) -> None:
@@ -341,6 +341,17 @@ class Composer(QFrame):
         self.setProperty("focused", focused)
         repolish(self)
 
+    def _name_tools(self) -> None:
+        """Where there is no room for words, a sign and its tooltip have to do."""
+        style, wide = Qt.ToolButtonStyle, self.width() >= _ROOM_FOR_WORDS * theme.scale()
+        self._think.setToolButtonStyle(
+            style.ToolButtonTextBesideIcon if wide else style.ToolButtonIconOnly
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._name_tools()
+
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())
 
@@ -348,3 +359,4 @@ class Composer(QFrame):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self.field.setFont(theme.font(Size.BODY))
+            self._name_tools()

@@ -11,9 +11,9 @@ from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCursor, QTextDoc
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
 
 from app.conversation import Turn
-from app.ui.chat.column import edge
 from app.ui.chat.view import ChatView
 from app.ui.look import theme
+from app.ui.look.column import edge
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space

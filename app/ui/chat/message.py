@@ -17,8 +17,9 @@ from app.ui import task
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
+from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton
-from app.ui.look.labels import beside_rule, lines
+from app.ui.look.labels import Line, beside_rule, lines
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Size, Space
@@ -42,6 +43,7 @@ class Branches(QWidget):
         self._back = IconButton(
             "chevron-left", tr("The {which} before").format(which=tr(noun)), size=14
         )
+        self._back.setProperty("flush", "left")
         self._on = IconButton(
             "chevron-right", tr("The next {which}").format(which=tr(noun)), size=14
         )
@@ -99,6 +101,7 @@ class Question(QWidget):
         self._edit = IconButton("edit", "Edit and ask again", size=16)
         self._copy = IconButton("copy", "Copy the question", size=16)
         self._delete = IconButton("trash", "Delete the question and its answer", size=16)
+        self._delete.setProperty("flush", "right")
         self._edit.clicked.connect(self.start_editing)
         self._copy.clicked.connect(self._copy_text)
         self._delete.clicked.connect(lambda: self.removed.emit(turn))
@@ -232,7 +235,10 @@ class AnswerView(QWidget):
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(Space.XS)
-        self._layout.addLayout(_row(self._name, self._think, self._now, self._state))
+        head = Flow(spacing=Space.XS)  # in a narrow window large words stand below each other
+        for widget in (self._name, self._think, self._now, self._state):
+            head.addWidget(widget)
+        self._layout.addLayout(head)
         self._layout.addWidget(self._thoughts_page)
         self._layout.addWidget(self._body)
         self._layout.addWidget(self._make_footer())
@@ -328,8 +334,7 @@ class AnswerView(QWidget):
 
     def _make_footer(self) -> QWidget:
         self._footer = QWidget()
-        self._facts = QLabel()
-        self._facts.setMinimumWidth(1)  # a narrow window cuts it, not the text above
+        self._facts = Line()
         self._facts.setProperty("kind", "caption")
         self._facts.setFont(theme.font(Size.SMALL))
         self._note = QLabel()
@@ -339,6 +344,7 @@ class AnswerView(QWidget):
         self._why.setFont(theme.font(Size.SMALL))
         self._why.setCheckable(True)
         self._again = IconButton("again", "Answer again", size=16)
+        self._again.setProperty("flush", "left")
         self._copy = IconButton("copy", "Copy the answer", size=16)
         self._delete = IconButton("trash", "Delete this answer", size=16)
         self._go_on = IconButton(

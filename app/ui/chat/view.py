@@ -16,11 +16,11 @@ from PySide6.QtWidgets import (
 )
 
 from app.conversation import Role, Turn
-from app.ui.chat.column import edge
 from app.ui.chat.divider import HEIGHT, Divider
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.welcome import Welcome
+from app.ui.look.column import edge
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
@@ -212,16 +212,21 @@ class ChatView(QScrollArea):
         finally:
             self._arranging = False
 
+    def _place_welcome(self) -> int:
+        """Px that it needs with the air around it, which a small window has to scroll."""
+        room = self.viewport().height()
+        needed = self._welcome.needs(self._width) + 2 * Space.XL
+        height = max(room, needed)
+        self._welcome.setGeometry(self._left(), Space.XL, self._width, height - 2 * Space.XL)
+        return needed
+
     def _fill(self, anchor: tuple[int, int] | None) -> bool:
         """One pass; whether a height was another one than thought."""
         tops = self._tops()
-        total = max(tops[-1], self.viewport().height()) if self._turns else 0
+        total = max(tops[-1], self.viewport().height()) if self._turns else self._place_welcome()
         self._page.setMinimumHeight(total)
         self._place_divider(tops)
         if not self._turns:
-            self._welcome.setGeometry(
-                self._left(), Space.XL, self._width, self.viewport().height() - 2 * Space.XL
-            )
             return False
         bar = self.verticalScrollBar()
         bar.setRange(0, max(0, total - self.viewport().height()))

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.ui.look import theme
+from app.ui.look.flow import flow
 from app.ui.look.labels import note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
-SUGGESTIONS: Final = ("What is DFlash?", "Count to twenty", "Tell me a short story")
-
-_SIDE_BY_SIDE: Final = 460
-"""Width in px from which on the suggestions stand beside each other."""
+SUGGESTIONS: Final = ("What is DFlash?", "List the planets", "Tell me a short story")
+"""Which the built-in guide answers well: see its test."""
 
 
 class Welcome(QWidget):
@@ -40,18 +39,14 @@ class Welcome(QWidget):
         offer.setSpacing(Space.M)
         offer.addWidget(self._get)
         offer.addWidget(self._why, 1)
-        self._chips = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._chips.setSpacing(Space.S)
-        for text in SUGGESTIONS:
-            self._chips.addWidget(self._chip(text), 0, Qt.AlignmentFlag.AlignLeft)
-        self._chips.addStretch(1)
-        column = QVBoxLayout(self)
+        chips = flow(*map(self._chip, SUGGESTIONS))
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(Space.L)
         column.addStretch(3)
         column.addWidget(title)
         column.addWidget(self._offer)
-        column.addLayout(self._chips)
+        column.addLayout(chips)
         column.addStretch(4)
         self.offer_model("", "")
 
@@ -63,11 +58,9 @@ class Welcome(QWidget):
         self._why.setText(tr(why))
         self._offer.setVisible(bool(label))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        side_by_side = event.size().width() >= _SIDE_BY_SIDE
-        direction = QBoxLayout.Direction
-        self._chips.setDirection(direction.LeftToRight if side_by_side else direction.TopToBottom)
+    def needs(self, width: int) -> int:
+        """Height in px, for `width` px, with nothing cut."""
+        return self._column.heightForWidth(width)
 
     def _chip(self, text: str) -> QPushButton:
         result = QPushButton(text)

@@ -115,7 +115,7 @@ class Segments(QFrame):
         self.setAccessibleName(self._name)
         self._group = QButtonGroup(self)
         self._buttons: dict[str, _Segment] = {}
-        row = Flow(self)
+        row = Flow(self, even=True)
         for key, label in choices.items():
             button = _Segment()
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

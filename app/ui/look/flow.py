@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QMargins, QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 from app.ui.look.theme import Space
 
+_STEP: Final = 8
+
 
 class Flow(QLayout):
     """As wide as all of them where that can be, and otherwise as high as it must be."""
 
-    def __init__(self, parent: QWidget | None = None, spacing: int = 0) -> None:
+    def __init__(
+        self, parent: QWidget | None = None, spacing: int = 0, *, even: bool = False
+    ) -> None:
+        """With `even`, of several lines none is much longer than the others."""
         super().__init__(parent)
+        self._even = even
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(QMargins())
         self.setSpacing(spacing)
@@ -71,6 +79,16 @@ class Flow(QLayout):
         return [item for item in self._items if not item.isEmpty()]
 
     def _lines(self, width: int) -> list[list[QLayoutItem]]:
+        result = self._filled(width)
+        while self._even and len(result) > 1:
+            width -= _STEP
+            narrower = self._filled(width)
+            if len(narrower) > len(result) or width < _STEP:
+                break
+            result = narrower
+        return result
+
+    def _filled(self, width: int) -> list[list[QLayoutItem]]:
         lines: list[list[QLayoutItem]] = []
         room = -1
         for item in self._shown():

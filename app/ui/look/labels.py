@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
-from app.ui.look import theme
+from app.ui.look import theme, words
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
@@ -24,11 +24,23 @@ def section(text: str, above: int = Space.M, below: int = 0) -> QLabel:
 
 def small(text: str) -> QLabel:
     """Small text in the colour of text. Names of files and models in it are not read as HTML."""
-    result = QLabel(tr(text))
+    result = QLabel(words.quoted(tr(text)))
     result.setFont(theme.font(Size.SMALL))
     result.setTextFormat(Qt.TextFormat.PlainText)
     result.setWordWrap(True)
     return result
+
+
+class Line(QLabel):
+    """A line of its own width; where there is less room, as many lines as it takes."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWordWrap(True)
+
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(self.text()) + 2  # rounded down at its ends
+        return QSize(width, self.heightForWidth(width))
 
 
 def lines(first: Sequence[str], others: Sequence[str]) -> str:

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QFont
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QFont, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
-from app.ui.look import theme
+from app.ui.look import theme, words
+from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton, Sign
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
 SEEN: Final = 3
 """Messages that are seen at once."""
+
+_SHARE: Final = 0.45
+"""Of a message's width that its buttons take at most; else they stand below its text."""
 
 _SCHEMES: Final = ("http", "https", "mailto")
 
@@ -36,6 +48,7 @@ class Notice(QFrame):
         self.message, self._remedy = message, remedy = tr(message), tr(remedy)
         self.setProperty("kind", "notice")
         self.setProperty("level", level)
+        message, remedy = words.quoted(message), words.quoted(remedy)
         self.setAccessibleName(f"{message} {remedy}".strip())
         text = QVBoxLayout()
         text.setSpacing(2)
@@ -46,16 +59,23 @@ class Notice(QFrame):
         text.addWidget(head)
         if remedy:
             text.addWidget(_label(remedy))
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
-        self._row.setSpacing(Space.S)
+        self._buttons = QWidget()
+        Flow(self._buttons, Space.S)
+        self._buttons.hide()
+        self._inside = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._inside.setSpacing(Space.S)
+        self._inside.addLayout(text, 1)
+        self._inside.addWidget(self._buttons)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
+        row.setSpacing(Space.S)
         if level == "error":
-            self._row.addWidget(Sign("alert", "danger"), 0, Qt.AlignmentFlag.AlignTop)
-        self._row.addLayout(text, 1)
+            row.addWidget(Sign("alert", "danger"), 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(self._inside, 1)
         if closable:
             close = IconButton("close", "Dismiss this message", size=14)
             close.clicked.connect(self.dismiss)
-            self._row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+            row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
 
     def says(self, message: str, remedy: str) -> bool:
         return (self.message, self._remedy) == (tr(message), tr(remedy))
@@ -66,9 +86,26 @@ class Notice(QFrame):
         button.setAccessibleName(tr(label))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(self.dismiss)
-        self._row.insertWidget(self._row.count() - 1, button, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout = self._buttons.layout()
+        assert layout is not None
+        layout.addWidget(button)
         button.show()  # the message may be on view already
+        self._buttons.show()
+        self.fit(self.width())
         return button
+
+    def fit(self, width: int) -> int:
+        """Lay it out for `width` px; returns its height in px."""
+        beside = self._buttons.sizeHint().width() <= width * _SHARE
+        direction = QBoxLayout.Direction
+        self._inside.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
+        layout = self.layout()
+        assert layout is not None
+        return layout.heightForWidth(width)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit(event.size().width())
 
     def dismiss(self) -> None:
         self.hide()
@@ -81,11 +118,13 @@ class Notices(QWidget):
 
     What is said twice stands once. A message with a `topic` takes the place of the one that
     was there on it, and goes when `drop` says that it is no longer true. Of many, the newest
-    are seen; the others are told by their number, and come up as those are closed.
+    are seen, as far as there is room; the others are told by their number, and come up as those
+    are closed.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._room = 0
         self._all: list[tuple[Notice, str]] = []  # with their topics, oldest first
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
@@ -146,13 +185,37 @@ class Notices(QWidget):
             told = tr("Only web and mail links are opened, not {address}")
             self.add(told.format(address=address), topic="link")
 
+    def set_room(self, height: int) -> None:
+        """Px that all of them take at most, apart from the newest, which is seen whole."""
+        if height != self._room:
+            self._room = height
+            self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a message has got a button, say
+            self._arrange()
+        return super().event(event)
+
+    def _seen(self) -> int:
+        """How many of the newest there is room for."""
+        taken = 0
+        for count, notice in enumerate(reversed(self.all)):
+            taken += notice.fit(self.width()) + Space.S
+            if count and (count == SEEN or (self._room and taken > self._room)):
+                return count
+        return len(self._all)
+
     def _drop(self, notice: Notice) -> None:
         self._all = [(n, topic) for n, topic in self._all if n is not notice]
         self._column.removeWidget(notice)
         self._arrange()
 
     def _arrange(self) -> None:
-        hidden = max(0, len(self._all) - SEEN)
+        hidden = len(self._all) - self._seen()
         for place, notice in enumerate(self.all):
             notice.setVisible(place >= hidden)
         older = tr("1 older message") if hidden == 1 else tr("{n} older messages").format(n=hidden)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 
 from app.conversation import End, Turn
 from app.engine import Figures, FinishReason, ThinkingEnd, WidthReason
 from app.ui.look.language import tr
 
 UNKNOWN = "not measured yet"
+
+
+def quoted(text: str) -> str:
+    """Names between backticks, as a console has them, in the quotes that people read."""
+    return re.sub(r"`([^`\n]+)`", "“\\1”", text)
 
 
 def rate(value: float | None) -> str:

@@ -12,7 +12,17 @@ from functools import lru_cache
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QImage, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QHelpEvent,
+    QImage,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.engine import RoundRecord
@@ -245,21 +255,34 @@ class Legend(Painted):
     """What the cells of the strip mean, drawn as they are drawn there."""
 
     _SIGNS: Final = ("accepted", "rejected", "replaced")
+    _LINE: Final = 16
 
     def __init__(self) -> None:
-        super().__init__("Signs of the strip", 16)
+        super().__init__("Signs of the strip", self._LINE)
         self.say("filled: accepted; struck: rejected; dotted: replaced by the model's own token")
+
+    def places(self) -> list[tuple[float, float]]:
+        """Where each sign begins: in the next line, where there is no room for its word."""
+        result, x, y = [], 0.0, 0.0
+        metrics = QFontMetricsF(theme.font(11))
+        for sign in self._SIGNS:
+            width = CELL + 5 + metrics.horizontalAdvance(tr(sign))
+            if x and x + width > self.width():
+                x, y = 0.0, y + max(self._LINE, metrics.height())
+            result.append((x, y))
+            x += width + Space.M
+        return result
 
     def draw(self, painter: QPainter) -> None:
         painter.setFont(theme.font(11))
-        x = 0.0
-        for sign in self._SIGNS:
-            draw_cells(painter, sign, [QRectF(x, 3, CELL, CELL)])
+        for sign, (x, y) in zip(self._SIGNS, self.places(), strict=True):
+            draw_cells(painter, sign, [QRectF(x, y + 3, CELL, CELL)])
             painter.setPen(QColor(theme.current().muted))
-            name = tr(sign)
-            width = painter.fontMetrics().horizontalAdvance(name)
-            painter.drawText(QPointF(x + CELL + 5, 12.5), name)
-            x += CELL + 5 + width + Space.M
+            painter.drawText(QPointF(x + CELL + 5, y + 12.5), tr(sign))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.setFixedHeight(math.ceil(self.places()[-1][1]) + self._LINE)
 
 
 class RoundBar(Painted):

@@ -16,8 +16,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.look import theme, words
+from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton
-from app.ui.look.labels import note
+from app.ui.look.labels import Line, note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.meters.model import Meters
@@ -60,7 +61,14 @@ class MeterPanel(QScrollArea):
         self.memory = note("")
 
         self._first = _column(self.speedup, self.verdict, spacing=0)
-        self._figures = _column(_pair(note("Tokens a second"), self.rate), self.spark, self.plain)
+        self._figures = _column(
+            _pair(
+                _heading("Tokens a second", "How fast the answer comes, once its prompt is read."),
+                self.rate,
+            ),
+            self.spark,
+            self.plain,
+        )
         self._blocks = _column(
             _heading(
                 "Last guesses", "A row is one step, newest on top: which guessed tokens held."
@@ -124,12 +132,9 @@ class MeterPanel(QScrollArea):
             size=14,
         )
         self._buttons = QWidget()
-        buttons = QHBoxLayout(self._buttons)
-        buttons.setContentsMargins(0, Space.S, 0, 0)
-        buttons.setSpacing(Space.S)
+        buttons = Flow(self._buttons, Space.S)
         buttons.addWidget(self.prove)
         buttons.addWidget(self.replay)
-        buttons.addStretch(1)
 
         page = QWidget()
         page.setProperty("kind", "panel")
@@ -260,7 +265,8 @@ def _tell(label: QLabel, text: str, name: str, spoken: str | None = None) -> Non
 
 def _heading(text: str, help_: str) -> QLabel:
     """With its word of help under the pointer, and for a screen reader."""
-    result = QLabel(tr(text))
+    result = Line()
+    result.setText(tr(text))
     result.setProperty("kind", "muted")
     result.setFont(theme.font(Size.SMALL, QFont.Weight.Medium))
     result.setToolTip(tr(help_))
@@ -269,7 +275,8 @@ def _heading(text: str, help_: str) -> QLabel:
 
 
 def _value() -> QLabel:
-    result = QLabel()
+    result = Line()
+    result.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom)
     result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
     return result
 

@@ -24,6 +24,7 @@ from app.ui.look.flow import flow
 from app.ui.look.labels import small
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
+from app.ui.look.words import quoted
 
 _STEPS: Final = 1000  # of the bar
 _HELP: Final = {
@@ -102,8 +103,8 @@ class JobCard(QFrame):
         doing = WORDS[Step(failure.step)].lower() if failure.step else ""
         kept = "Paused. What has come so far is kept."
         self.words.setText(f"Stopped while {doing}." if doing else kept)
-        self.message.setText(failure.message)
-        self.remedy.setText(failure.remedy)
+        self.message.setText(quoted(failure.message))
+        self.remedy.setText(quoted(failure.remedy))
         self.help.setText(_HELP[self._repair] if self._repair else "Continue")
         self._arrange(running=False)
 

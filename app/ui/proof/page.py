@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -25,7 +25,9 @@ from app.errors import SlipstreamError
 from app.proof import Proof, Subject
 from app.ui.bridge import EngineBridge
 from app.ui.look import theme, words
+from app.ui.look.column import edge
 from app.ui.look.controls import Elided
+from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note
 from app.ui.look.language import tr
@@ -63,23 +65,13 @@ class ProofPage(QWidget):
         self._question.setFont(theme.font(Size.CONTROL))
         close = IconButton("close", "Back to the chat (Esc)")
         close.clicked.connect(self.closed)
+        self._title.setWordWrap(True)
         head = QHBoxLayout()
-        head.addWidget(self._title)
-        head.addStretch(1)
-        head.addWidget(close)
+        head.addWidget(self._title, 1)
+        head.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.lanes = (Lane("Without drafting"), Lane("With drafting"))
-        both = QWidget()
-        both.setObjectName("scrolled")
-        self._lanes = QBoxLayout(QBoxLayout.Direction.LeftToRight, both)
-        self._lanes.setContentsMargins(0, 0, 0, 0)
+        self._lanes = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lanes.setSpacing(Space.M)
-        area = QScrollArea()  # large text in a small window has no room for both
-        area.setAccessibleName(tr("Both answers"))
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(both)
         for lane in self.lanes:
             self._lanes.addWidget(lane, 1)
             lane.written.connect(self._mark)
@@ -96,20 +88,30 @@ class ProofPage(QWidget):
         self.stop_button.clicked.connect(self.stop)
         self.again_button.clicked.connect(self._again)
         self.save_button.clicked.connect(self._choose_file)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(Space.S)
+        self._buttons = QWidget()
+        buttons = Flow(self._buttons, Space.S)
         for button in (self.stop_button, self.again_button, self.save_button):
             buttons.addWidget(button)
-        buttons.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(Space.XL, Space.L, Space.XL, Space.S)
+        page = QWidget()
+        page.setObjectName("scrolled")
+        scrolled = QVBoxLayout(page)
+        scrolled.setContentsMargins(0, 0, 0, 0)
+        scrolled.setSpacing(Space.S)
+        scrolled.addWidget(self._question)
+        scrolled.addLayout(self._lanes, 1)
+        for widget in (self.verdict, self.about, self._buttons):
+            scrolled.addWidget(widget)
+        self._area = area = QScrollArea()  # a small window has no room for all of it
+        area.setAccessibleName(tr("Both answers"))
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(page)
+        self._column = column = QVBoxLayout(self)
         column.setSpacing(Space.S)
         column.addLayout(head)
-        column.addWidget(self._question)
         column.addWidget(area, 1)
-        column.addWidget(self.verdict)
-        column.addWidget(self.about)
-        column.addLayout(buttons)
         self._start = self.stop
         self.hide()
 
@@ -186,6 +188,8 @@ class ProofPage(QWidget):
         super().resizeEvent(event)
         direction, wide = QBoxLayout.Direction, event.size().width() >= _SIDE_BY_SIDE
         self._lanes.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+        at = min(Space.XL, edge(event.size().width()))  # the edges of the chat, where it is narrow
+        self._column.setContentsMargins(at, Space.L, at, Space.S)
 
     # --- own ----------------------------------------------------------------------
 
@@ -248,6 +252,10 @@ class ProofPage(QWidget):
         self.stop_button.hide()
         self.again_button.show()
         self.save_button.setVisible(self._proof is not None)
+        QTimer.singleShot(0, self, self._show_end)
+
+    def _show_end(self) -> None:
+        self._area.ensureWidgetVisible(self._buttons, 0, 0)
 
     def _say(self, verdict: str, about: str = "") -> None:
         self.verdict.setText(tr(verdict))
@@ -274,9 +282,7 @@ class ProofPage(QWidget):
             self.written.emit(path)
 
     def _button(self, icon: str, text: str) -> IconButton:
-        result = IconButton(icon, text, kind="outline", text=text, size=14)
-        result.setMinimumWidth(1)  # large text in a narrow window cuts it
-        return result
+        return IconButton(icon, text, kind="outline", text=text, size=14)
 
 
 def _quoted(token: str) -> str:

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.errors import OptionError
 from app.settings import RANGES
@@ -138,10 +147,23 @@ class Group(QWidget):
 
 
 def choice(label: str, control: Segments) -> QWidget:
-    result = QWidget()
-    row = QHBoxLayout(result)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.addWidget(QLabel(tr(label)))
-    row.addStretch(1)
-    row.addWidget(control)
-    return result
+    return _ChoiceRow(label, control)
+
+
+class _ChoiceRow(QWidget):
+    """A label and what is chosen at its right, or below it where all of it has no room there."""
+
+    def __init__(self, label: str, control: Segments) -> None:
+        super().__init__()
+        self._name, self._control = QLabel(tr(label)), control
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.addWidget(self._name)
+        self._row.addStretch(1)
+        self._row.addWidget(control)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        needed = self._name.sizeHint().width() + Space.M + self._control.sizeHint().width()
+        direction, beside = QBoxLayout.Direction, needed <= event.size().width()
+        self._row.setDirection(direction.LeftToRight if beside else direction.TopToBottom)

@@ -35,7 +35,7 @@ ROW: Final = 34
 TALL: Final = 54  # with an excerpt
 HEAD: Final = 32
 MORE: Final = 30
-"""Heights in px of the rows, and the width of a row's button."""
+"""Heights in px of the rows at the usual size of text, and the width of a row's button."""
 
 _EDGE: Final = 8
 _BEFORE: Final = 16
@@ -77,6 +77,11 @@ class Entry:
     excerpt: str = ""
     turn: str | None = None  # where that is
     apart: str = ""  # what tells it from others of the same title
+
+
+def px(height: int) -> int:
+    """`height` for the size of text in use: half as much larger or smaller as that is."""
+    return round(height * (1 + theme.scale()) / 2)
 
 
 def grouped(entries: Sequence[Entry], today: date) -> list[str | Entry]:
@@ -206,8 +211,8 @@ class RowPainter(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         entry = index.data(Part.ENTRY)
         if entry is None:
-            return QSize(100, HEAD)
-        return QSize(100, TALL if entry.excerpt else ROW)
+            return QSize(100, px(HEAD))
+        return QSize(100, px(TALL if entry.excerpt else ROW))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
@@ -224,7 +229,7 @@ class RowPainter(QStyledItemDelegate):
     def more_of(self, rect: QRect) -> QRect:
         """Where the button of a row at `rect` is."""
         left = rect.right() - _EDGE - MORE + 1
-        return QRect(left, rect.top(), MORE, min(rect.height(), ROW))
+        return QRect(left, rect.top(), MORE, min(rect.height(), px(ROW)))
 
     # --- own ----------------------------------------------------------------------------
 
@@ -246,12 +251,13 @@ class RowPainter(QStyledItemDelegate):
             painter.drawRoundedRect(ground, 6, 6)
         if chosen:
             painter.setBrush(QColor(colours.accent))
-            painter.drawRoundedRect(QRectF(ground.left(), ground.top() + 6, 3, ROW - 14), 1.5, 1.5)
+            bar = QRectF(ground.left(), ground.top() + 6, 3, px(ROW) - 14)
+            painter.drawRoundedRect(bar, 1.5, 1.5)
         if focused:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(colours.muted), 1))
             painter.drawRoundedRect(ground.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
-        line = QRect(rect.left() + Space.L + 2, rect.top(), rect.width() - Space.L - 2, ROW)
+        line = QRect(rect.left() + Space.L + 2, rect.top(), rect.width() - Space.L - 2, px(ROW))
         line.setRight(self._signs(painter, rect, entry, hovered) - Space.XS)
         font = theme.font(Size.CONTROL)
         if entry.state is State.UNSEEN:
@@ -266,7 +272,7 @@ class RowPainter(QStyledItemDelegate):
         align = Qt.AlignmentFlag.AlignVCenter | _side(entry.title)
         painter.drawText(line, align, title)
         if entry.excerpt:
-            place = QRect(rect.left() + Space.L + 2, rect.top() + 29, 0, 18)
+            place = QRect(rect.left() + Space.L + 2, rect.top() + px(29), 0, px(19))
             place.setRight(rect.right() - Space.L)
             self._excerpt(painter, place, entry.excerpt)
 
@@ -281,7 +287,7 @@ class RowPainter(QStyledItemDelegate):
             sign = pixmap("more", colours.muted, 16, ratio)
             painter.drawPixmap(middle.x() - 8, middle.y() - 8, sign)
             return more.left()
-        middle_y = rect.top() + ROW // 2
+        middle_y = rect.top() + px(ROW) // 2
         if entry.pinned:
             left -= 16
             painter.drawPixmap(left, middle_y - 7, pixmap("pin", colours.muted, 14, ratio))

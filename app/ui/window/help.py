@@ -10,7 +10,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QDesktopServices, QFont, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import paths
 from app.engine import DeviceInfo
@@ -79,16 +79,15 @@ class HelpSheet(Sheet):
         self.area.verticalScrollBar().setValue(0)
 
     def _keys(self, column: QVBoxLayout) -> None:
-        grid = QGridLayout()
-        grid.setVerticalSpacing(Space.S)
         rows = [(a.text(), _keys_of(a)) for a in self.actions_ if a.shortcuts()]
-        for row, (what, keys) in enumerate((*rows, *_FIELD_KEYS)):
+        for what, keys in (*rows, *_FIELD_KEYS):
             label = QLabel(keys)
             label.setFont(theme.font(Size.SMALL, family=MONO))
             label.setProperty("kind", "muted")
-            grid.addWidget(_text(what), row, 0)
-            grid.addWidget(label, row, 1, Qt.AlignmentFlag.AlignRight)
-        column.addLayout(grid)
+            row = QHBoxLayout()
+            row.addWidget(_text(what), 1)
+            row.addWidget(label)
+            column.addLayout(row)
 
     def _devices(self, column: QVBoxLayout) -> None:
         if not self.devices:
@@ -122,8 +121,11 @@ class HelpSheet(Sheet):
         for name, what, licence in _STANDS_ON:
             label = _text(name)
             label.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
-            column.addWidget(label)
-            column.addWidget(note(f"{what} · {licence}"))
+            both = QVBoxLayout()
+            both.setSpacing(2)
+            both.addWidget(label)
+            both.addWidget(note(f"{what} · {licence}"))
+            column.addLayout(both)
 
     def _about(self, column: QVBoxLayout) -> None:
         facts = about()

@@ -47,13 +47,12 @@ from app.settings import RANGES, Settings
 from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
 from app.ui.chat.chats import Chats
-from app.ui.chat.column import Column
 from app.ui.chat.composer import Composer, local_files
 from app.ui.chat.context import Context
 from app.ui.chat.find import FindBar
 from app.ui.look import theme, words
+from app.ui.look.column import Column
 from app.ui.look.controls import is_text, press_focused
-from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import Size, Theme
@@ -82,6 +81,7 @@ from app.ui.window.proving import Proving
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
+from app.ui.window.status import StatusLine
 from app.ui.window.vendor import VendorDefaults
 from app.ui.window.writing import Writing
 
@@ -90,6 +90,12 @@ _log = logging.getLogger(__name__)
 LEAST: Final = (360, 320)
 """Width and height in px: a phone's width, and a small screen's height at 200 per cent."""
 
+
+_ROOM_FOR_NOTES: Final = 480
+"""Height in px from which on there are lines that only tell something."""
+
+_ROOM_FOR_NOTICES: Final = 0.4
+"""Of the window's height."""
 
 _ANOTHER_FOLDER: Final = "Choose another folder …"
 _UNDO: Final = "undo"
@@ -255,19 +261,15 @@ class MainWindow(QMainWindow):
     # --- construction -----------------------------------------------------------
 
     def _lay_out(self) -> None:
-        self.status = IconButton("meters", "Show the meters", kind="quiet", text="-", size=14)
-        self.status.setFont(theme.font(Size.SMALL))
-        self.status.setProperty("opens_sheet", True)
-        self.demo_note = _caption(
-            "The built-in guide is a tiny demo model: it knows this app, no more."
-        )
+        self.status_line = StatusLine()
+        self.demo_note = _caption("The built-in guide is tiny: it knows this app, no more.")
 
         below = Column()
         for widget in (self.notices, self.composer, self.demo_note):
             below.rows.addWidget(widget)
         self._middle = middle = QVBoxLayout()
         middle.setSpacing(0)
-        middle.addWidget(self.status, 0, Qt.AlignmentFlag.AlignHCenter)
+        middle.addWidget(self.status_line)
         middle.addWidget(self.finder)
         middle.addWidget(self.chats, 1)
         middle.addWidget(below)
@@ -292,7 +294,7 @@ class MainWindow(QMainWindow):
         header.chats.clicked.connect(self.actions_.sidebar.trigger)
         header.more.clicked.connect(self._open_menu)
         header.chip.clicked.connect(self.actions_.meters.trigger)
-        self.status.clicked.connect(self.actions_.meters.trigger)
+        self.status_line.button.clicked.connect(self.actions_.meters.trigger)
         header.new_chat.clicked.connect(self.actions_.new_chat.trigger)
         header.meters.clicked.connect(self.actions_.meters.trigger)
         header.settings.clicked.connect(self.toggle_settings)
@@ -608,13 +610,14 @@ class MainWindow(QMainWindow):
         self._show_state()
         self._show_context()
         counters = self.meters.counters
-        self.status.setText(
-            f"{words.rate(counters.tokens_per_s)} · "
-            f"{words.length(counters.totals.mean_accepted_length)} per round · "
-            f"speed-up {words.times(self.meters.speedup)}"
-            if counters.tokens_per_s
-            else "Meters"
-        )
+        if counters.tokens_per_s:
+            self.status_line.tell(
+                f"speed-up {words.times(self.meters.speedup)}",
+                words.rate(counters.tokens_per_s),
+                f"{words.length(counters.totals.mean_accepted_length)} per round",
+            )
+        else:
+            self.status_line.tell(tr("Meters"))
 
     def _show_state(self) -> None:
         backend = self.flow.current.backend
@@ -646,8 +649,7 @@ class MainWindow(QMainWindow):
         told = self._tell(error, "model")
         if isinstance(error, OutOfMemoryError) and self.flow.current.n_ctx is not None:
             told.add_button("Fit the context").clicked.connect(lambda: self.flow.change(n_ctx=None))
-        else:
-            told.add_button("Try again").clicked.connect(self.controller.load)
+        told.add_button("Try again").clicked.connect(self.controller.load)
         if isinstance(error, DeviceError) and self.flow.current.backend != "cpu":
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
@@ -796,14 +798,16 @@ class MainWindow(QMainWindow):
         meters = self.sides.seen(Side.METERS)
         self.actions_.sidebar.setChecked(self.sides.seen(Side.CHATS))
         self.actions_.meters.setChecked(meters)
-        narrow = not self.sides.fits(Side.METERS)
-        self.status.setVisible(narrow and self.flow.current.show_meters and self.height() >= 480)
+        high = self.height() >= _ROOM_FOR_NOTES
+        wanted = self.flow.current.show_meters and not self.sides.fits(Side.METERS)
+        self.status_line.setVisible(wanted and high)
         self.header.set_width(self.width())
-        self.demo_note.setVisible(self.flow.current.model == "demo" and self.height() >= 480)
+        self.demo_note.setVisible(self.flow.current.model == "demo" and high)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.sides.place(self.header.height())
+        self.notices.set_room(round(self.height() * _ROOM_FOR_NOTICES))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if local_files(event.mimeData()):

@@ -93,12 +93,14 @@ class ChatList(QListView):
         field.show()
         field.setFocus()
 
-    def _end_renaming(self) -> None:
+    def _end_renaming(self, *, left: bool = False) -> None:
+        """The focus comes to the list, where it has not `left` for something else."""
         if (field := self._field) is not None:
             self._field = None
             field.hide()
             field.deleteLater()
-            self.setFocus()
+            if not left:
+                self.setFocus()
 
     # --- Qt ---------------------------------------------------------------------------
 
@@ -106,7 +108,7 @@ class ChatList(QListView):
         if watched is not self._field or self._field is None:
             return super().eventFilter(watched, event)
         if event.type() == QEvent.Type.FocusOut:
-            self._end_renaming()
+            self._end_renaming(left=True)
         elif isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
             if event.type() == QEvent.Type.ShortcutOverride:
                 event.accept()  # it is not the window's Stop
@@ -160,6 +162,7 @@ class ChatList(QListView):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self.viewport().update()
+            self.scheduleDelayedItemsLayout()  # the text may be a larger one
 
 
 class Sidebar(QFrame):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.ui.look.notice import SEEN, Notices
@@ -47,6 +49,35 @@ def test_many_are_told_by_their_number_and_come_up_again(notices: Notices) -> No
     notices.close_all()
     assert not notices.isVisibleTo(notices.parentWidget())
     assert not notices.all
+
+
+def test_where_there_is_little_room_the_newest_is_seen_whole(
+    qtbot: QtBot, notices: Notices
+) -> None:
+    for i in range(3):
+        notices.add(f"Message {i}")
+    notices.set_room(20)
+    assert seen(notices) == ["Message 2"]
+    notices.set_room(200)
+    assert len(seen(notices)) == 3
+
+
+def test_buttons_stand_below_the_text_where_it_is_narrow(qtbot: QtBot, notices: Notices) -> None:
+    notice = notices.add("The GPU has 2.1 GB free and the model needs 3.4 GB.", level="error")
+    buttons = [notice.add_button(text) for text in ("Fit the context", "Use the CPU")]
+    head = next(label for label in notice.findChildren(QLabel) if label.text() == notice.message)
+    notices.show()
+    for width, below in ((720, False), (328, True)):
+        notices.resize(width, 200)
+        qtbot.waitUntil(lambda w=width: notice.width() == w)
+        tops = [button.mapTo(notice, QPoint(0, 0)).y() for button in buttons]
+        assert all((top >= head.geometry().bottom()) == below for top in tops)
+        assert head.height() >= head.heightForWidth(head.width())
+
+
+def test_names_stand_in_quotes_and_not_between_backticks(notices: Notices) -> None:
+    notice = notices.add("`a.bin` is no text.", "Use `slipstream convert` for it.")
+    assert notice.accessibleName() == "“a.bin” is no text. Use “slipstream convert” for it."
 
 
 def test_a_button_mends_and_closes(notices: Notices) -> None:

@@ -16,6 +16,7 @@ from app.library import ModelState, ModelStatus
 from app.passport import Check, Made, Passport, Source
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Theme
+from app.ui.look.words import quoted
 from app.ui.models.getting import Getting
 from app.ui.models.sheet import ModelsSheet
 from tests.ui.fakes import FakeModels
@@ -166,7 +167,7 @@ def test_one_broken_row_is_said_and_costs_no_other(sheet: ModelsSheet, models: F
     models.more = (cat, OWN)
     sheet.show_models(models.models())
     shown = [label.text() for label in sheet.rows["cat"].findChildren(QLabel)]
-    assert why in shown
+    assert quoted(why) in shown
     enabled = {name: row.main.isEnabled() for name, row in sheet.rows.items()}
     assert enabled == {"demo": True, "cat": False, "own": True, "qwen3.5-4b": True}
     assert "Move to the trash" in [a.text() for a in sheet.rows["cat"].menu().actions()]

@@ -582,9 +582,9 @@ def test_panels_fold_and_a_narrow_window_keeps_one_line(
     ask(window, "Hello?")
     window.resize(700, 600)
     assert not window.panel.isVisible()
-    assert window.status.isVisible()
-    assert "per round" in window.status.text()
-    window.status.click()
+    assert window.status_line.isVisible()
+    assert "per round" in window.status_line.button.text()
+    window.status_line.button.click()
     assert window.panel.isVisible()  # over the conversation
     window.actions_.meters.trigger()
     assert not window.panel.isVisible()

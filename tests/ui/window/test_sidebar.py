@@ -57,6 +57,20 @@ def test_a_right_click_offers_what_can_be_done(
     wait_until(lambda: titles(window) == ["Two?"])
 
 
+def test_a_click_in_the_composer_leaves_a_name_as_it_was(
+    window: MainWindow, wait_until: WaitUntil
+) -> None:
+    wait_until(lambda: activated(window))
+    window.sidebar.list.rename(window.controller.current.id)
+    field = window.sidebar.list.findChild(QLineEdit)
+    assert field is not None
+    field.setText("Other")
+    QTest.mouseClick(window.composer.field.viewport(), Qt.MouseButton.LeftButton)
+    wait_until(lambda: not field.isVisible())
+    assert window.composer.field.hasFocus()  # else Space would open a chat
+    assert titles(window)[0] == "Two?"
+
+
 def test_keys_of_a_file_manager_work_in_the_list(window: MainWindow, wait_until: WaitUntil) -> None:
     rows = window.sidebar.list
     QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=place(window, "One?"))
