@@ -18,6 +18,7 @@ def section(text: str, above: int = Space.M, below: int = 0) -> QLabel:
     """A heading inside a sheet, with air in px around it."""
     result = QLabel(tr(text))
     result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    result.setWordWrap(True)
     result.setContentsMargins(0, above, 0, below)
     return result
 

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QCursor, QFont, QHideEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QCursor, QFont, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import catalog
 from app.library import ModelState, ModelStatus
@@ -73,7 +80,10 @@ class ModelPicker(IconButton):
     def _open(self) -> None:
         self.opened.emit()
         self.popup.adjustSize()
-        self.popup.move(self.mapToGlobal(QPoint(0, self.height() + Space.XS)))
+        below = self.mapToGlobal(QPoint(0, self.height() + Space.XS))
+        screen = self.screen().availableGeometry()
+        furthest = screen.right() + 1 - self.popup.width()
+        self.popup.move(max(screen.left(), min(below.x(), furthest)), below.y())
         self.popup.show()
 
     def _closed(self) -> None:
@@ -106,9 +116,28 @@ class _Popup(QFrame):
         super().resizeEvent(event)
         corners.cut(self, RADIUS)
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.choose_row()
+
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.closed.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses a row, as Space does: of a list that is expected."""
+        row = self.focusWidget()
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and isinstance(row, QAbstractButton):
+            row.click()
+        else:
+            super().keyPressEvent(event)
+
+    def choose_row(self) -> None:
+        """The keys begin at the model in use."""
+        for row in self._page.findChildren(_Row):
+            if row.in_use:
+                row.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def fill(self, models: Sequence[ModelStatus], chosen: str) -> None:
         while item := self._column.takeAt(0):
@@ -143,7 +172,8 @@ class _Row(QPushButton):
         if model.state is ModelState.AVAILABLE:
             title = tr("Get {model}").format(model=title)
         about = tr(known.summary if known and known.bundled else describe(model))
-        mark = "  ✓" if chosen and model.usable else ""
+        self.in_use = chosen and model.usable
+        mark = "  ✓" if self.in_use else ""
         self.setProperty("kind", "entry")
         self.setEnabled(model.state is not ModelState.BROKEN)
         self.setAccessibleName(f"{title}. {about}")

@@ -73,7 +73,7 @@ class ModelsSheet(QFrame):
         self.recipe = Segments("Recipe", catalog.RECIPES)
         self.recipe.chosen.connect(self._choose_recipe)
         self.figures = note("")
-        self.keep = QCheckBox(tr("Keep the downloaded originals"))
+        self.keep = QCheckBox(tr("Keep the originals"))
         self.chunks = QCheckBox(tr("Fetch in chunks (xet)"))
         self.chunks.toggled.connect(self.chunks_wanted)
         self._notes, self._going = _column(), _column()

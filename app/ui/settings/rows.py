@@ -141,8 +141,7 @@ class Group(QWidget):
         self.reset.clicked.connect(self.reset_wanted)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(section(title, Space.M + Space.XS, Space.XS), 0, Qt.AlignmentFlag.AlignBottom)
-        row.addStretch(1)
+        row.addWidget(section(title, Space.M + Space.XS, Space.XS), 1, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignBottom)
 
 

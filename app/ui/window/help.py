@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from app import paths
 from app.engine import DeviceInfo
 from app.ui.look import theme, words
+from app.ui.look.flow import Flow
 from app.ui.look.labels import note, section
 from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
@@ -182,13 +183,11 @@ def _text(text: str) -> QLabel:
     return result
 
 
-def _buttons(*buttons: tuple[str, object]) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(Space.S)
+def _buttons(*buttons: tuple[str, object]) -> Flow:
+    row = Flow(spacing=Space.S)
     for text, operation in buttons:
         button = QPushButton(tr(text))
         button.setProperty("kind", "outline")
         button.clicked.connect(operation)
         row.addWidget(button)
-    row.addStretch(1)
     return row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.look.notice import SEEN, Notices
@@ -62,6 +62,12 @@ def test_where_there_is_little_room_the_newest_is_seen_whole(
     assert len(seen(notices)) == 3
 
 
+def are_below(head: QLabel, buttons: list[QPushButton]) -> list[bool]:
+    """Of each button, whether it stands below the text and not beside it."""
+    bottom = head.mapToGlobal(head.rect().bottomLeft()).y()
+    return [button.mapToGlobal(QPoint(0, 0)).y() > bottom for button in buttons]
+
+
 def test_buttons_stand_below_the_text_where_it_is_narrow(qtbot: QtBot, notices: Notices) -> None:
     notice = notices.add("The GPU has 2.1 GB free and the model needs 3.4 GB.", level="error")
     buttons = [notice.add_button(text) for text in ("Fit the context", "Use the CPU")]
@@ -69,9 +75,8 @@ def test_buttons_stand_below_the_text_where_it_is_narrow(qtbot: QtBot, notices: 
     notices.show()
     for width, below in ((720, False), (328, True)):
         notices.resize(width, 200)
-        qtbot.waitUntil(lambda w=width: notice.width() == w)
-        tops = [button.mapTo(notice, QPoint(0, 0)).y() for button in buttons]
-        assert all((top >= head.geometry().bottom()) == below for top in tops)
+        qtbot.waitUntil(lambda below=below: are_below(head, buttons) == [below, below])
+        assert notice.width() == width
         assert head.height() >= head.heightForWidth(head.width())
 
 

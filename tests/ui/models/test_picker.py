@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCursor, QHideEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel
 from pytestqt.qtbot import QtBot
 
@@ -65,6 +66,23 @@ def test_one_that_is_not_here_is_wanted_and_not_chosen(picker: ModelPicker, qtbo
     assert wanted.args == ["qwen3.5-4b"]
     with qtbot.waitSignal(picker.managed):
         rows["All models, or open one from this machine"].click()
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_keys_choose_in_the_list(picker: ModelPicker, qtbot: QtBot, key: Qt.Key) -> None:
+    picker.set_models((*FakeModels().models(), OWN))
+    picker.set_chosen("demo")
+    popup = picker.popup
+    popup.choose_row()  # as it does when it is shown, which wants what offscreen has not
+    for expected in ("Built-in guide", "Get Qwen3.5-4B", "A model of mine"):
+        row = popup.focusWidget()
+        assert row is not None
+        assert row.accessibleName().startswith(expected)
+        QTest.keyClick(row, Qt.Key.Key_Down)
+    QTest.keyClick(popup.focusWidget(), Qt.Key.Key_Up)
+    with qtbot.waitSignal(picker.chosen) as chosen:
+        QTest.keyClick(popup.focusWidget(), key)
+    assert chosen.args == ["own"]
 
 
 def test_its_button_is_no_longer_lit_when_it_has_closed(picker: ModelPicker) -> None:

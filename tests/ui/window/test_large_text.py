@@ -67,7 +67,7 @@ def test_nothing_is_cut(
 ) -> None:
     script = Script(text="An answer. " * 30, reasoning="Let me think. " * 8, block=16)
     engine = BatchEngine(script, batch=1)
-    window = open_window(engine, text_size=text_size, n_ctx=65_536)
+    window = open_window(engine, text_size=text_size, n_ctx=65_536, think=True)
     window.resize(*size)
     chats = window.chats
 
