@@ -25,8 +25,8 @@ from app.ui.look.theme import Size, Space
 SEEN: Final = 3
 """Messages that are seen at once."""
 
-_SHARE: Final = 0.45
-"""Of a message's width that its buttons take at most; else they stand below its text."""
+_ROOM_FOR_TEXT: Final = 260
+"""Width in px, at the usual size of text, that buttons beside a message have to leave."""
 
 _SCHEMES: Final = ("http", "https", "mailto")
 
@@ -96,7 +96,8 @@ class Notice(QFrame):
 
     def fit(self, width: int) -> int:
         """Lay it out for `width` px; returns its height in px."""
-        beside = self._buttons.sizeHint().width() <= width * _SHARE
+        left = width - self._buttons.sizeHint().width()
+        beside = left >= _ROOM_FOR_TEXT * theme.scale()
         direction = QBoxLayout.Direction
         self._inside.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
         layout = self.layout()

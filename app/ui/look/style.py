@@ -59,9 +59,9 @@ QToolButton, QPushButton {
 }
 QToolButton[kind="icon"] { padding: 5px; }
 QToolButton[kind="quiet"], QPushButton[kind="quiet"] { color: $muted; padding: 3px 6px; }
-QToolButton[kind="fold"] { color: $muted; padding: 3px 6px 3px 0; border-left-width: 0; }
-QToolButton[flush="left"] { padding-left: 0; border-left-width: 0; }
-QToolButton[flush="right"] { padding-right: 0; border-right-width: 0; }
+QToolButton[kind="fold"] { color: $muted; padding: 3px 6px 3px 0; }
+QToolButton[flush="left"] { padding-left: 0; }
+QToolButton[flush="right"] { padding-right: 0; }
 QToolButton:hover, QPushButton:hover { background: $hover; }
 QToolButton[kind="quiet"]:hover, QPushButton[kind="quiet"]:hover { color: $text; }
 QToolButton:focus, QPushButton:focus, QAbstractButton:focus { border-color: $muted; }
