@@ -82,8 +82,11 @@ class ModelPicker(IconButton):
         self.popup.adjustSize()
         below = self.mapToGlobal(QPoint(0, self.height() + Space.XS))
         screen = self.screen().availableGeometry()
-        furthest = screen.right() + 1 - self.popup.width()
-        self.popup.move(max(screen.left(), min(below.x(), furthest)), below.y())
+        right = screen.right() + 1 - self.popup.width()
+        bottom = screen.bottom() + 1 - self.popup.height()
+        self.popup.move(
+            max(screen.left(), min(below.x(), right)), max(screen.top(), min(below.y(), bottom))
+        )
         self.popup.show()
 
     def _closed(self) -> None:

@@ -177,6 +177,11 @@ def test_why_an_answer_ended(end: End, reason: FinishReason | None, text: str, n
     assert words.finish_note(turn) == note
 
 
+def test_the_rate_of_decoding_stands_apart_from_the_wait_for_the_first_token() -> None:
+    told = words.footer(Figures.of(answer(), first_token_ms=2_000.0))
+    assert told.split(" · ")[:3] == ["3 tok", "20 tok/s", "first after 2.0 s"]
+
+
 def test_an_answer_without_text_says_so() -> None:
     assert words.finish_note(Turn(Role.ASSISTANT, "q", end=End.DONE)) == (
         "The model ended its answer without text."
