@@ -257,7 +257,9 @@ def test_what_cannot_be_kept_is_tried_again(
     assert shown(window)[0] == "Kept?"
 
 
-def test_a_chat_with_lost_rows_opens(open_kept: Open, tmp_path: Path, ask: Ask) -> None:
+def test_a_chat_with_lost_rows_opens(
+    open_kept: Open, tmp_path: Path, ask: Ask, wait_until: WaitUntil
+) -> None:
     window = open_kept()
     chat = Conversation()
     answer = chat.answer(chat.ask("Hello?"))
@@ -268,6 +270,8 @@ def test_a_chat_with_lost_rows_opens(open_kept: Open, tmp_path: Path, ask: Ask) 
         other.execute("DELETE FROM turns WHERE role = 'user'")
         other.commit()
     window = open_kept()
+    wait_until(lambda: [s.id for s in window.controller.book.summaries] == [chat.id])
     window.controller.show_chat(chat.id)
+    wait_until(lambda: window.controller.current.id == chat.id)
     ask(window, "And?")
     assert [t.role for t in window.controller.current.path()] == [Role.USER, Role.ASSISTANT] * 2
