@@ -9,8 +9,8 @@ questions; so what stands beside a turn is of its kind.
 
 from __future__ import annotations
 
+import os
 import time
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,7 +53,7 @@ class ChatMessage:
 
 
 def _new_id() -> str:
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import multiprocessing
 import os
 import re
 import signal
@@ -18,14 +17,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from app.binding.library import library, library_path, talkative
 from app.binding.records import DeviceInfo
 from app.binding.registered import missing_gpu, registered
 from app.errors import DeviceError, SlipstreamError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _PATTERN: Final = {"win32": "ggml-*.dll", "darwin": "libggml-*.dylib"}
 _SECONDS: Final = 30.0  # a first start of a driver may compile its shaders
@@ -107,6 +108,8 @@ def _ggml() -> Path:
 
 
 def _apart(path: Path, environment: Mapping[str, str]) -> Trial:
+    import multiprocessing  # here: a start that finds all tried already does without
+
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(

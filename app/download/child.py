@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection, wait
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from app.errors import DownloadError, SlipstreamError
 from app.jobs import CancelToken
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _POLL: Final = 0.1  # seconds
 _GRACE: Final = 0.5  # seconds for a child that was asked to end
@@ -33,6 +34,8 @@ class Child:
     """`function(report, *arguments)` in a new process; a context manager that ends it."""
 
     def __init__(self, function: Callable[..., object], *arguments: object) -> None:
+        import multiprocessing  # here: the window opens without
+
         context = multiprocessing.get_context("spawn")
         self._here, there = context.Pipe(duplex=False)
         self._process = context.Process(
@@ -58,6 +61,8 @@ class Child:
 
         Raises what the function raised, `JobCancelled`, or `DownloadError` if the process died.
         """
+        from multiprocessing.connection import wait
+
         while True:
             cancel.check()
             on_wait()
@@ -105,7 +110,9 @@ def _work(pipe: Connection, function: Callable[..., object], arguments: tuple[An
 
 
 def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+
+    parent = parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)

@@ -7,7 +7,6 @@ is not measured.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable
@@ -37,9 +36,11 @@ class PlainSpeed:
 
     def rate(self, context: int) -> float | None:
         """Tokens/s at about `context` tokens; None where that was not measured lately."""
+        from statistics import median  # here: no start needs it
+
         since = self.now() - FRESH
         near = [s for when, at, s in self._steps if when >= since and _like(at, context)]
-        return 1.0 / statistics.median(near) if len(near) >= _STEPS and all(near) else None
+        return 1.0 / median(near) if len(near) >= _STEPS and all(near) else None
 
 
 def _like(one: int, other: int) -> bool:

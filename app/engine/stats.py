@@ -13,7 +13,6 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, fields
 from itertools import zip_longest
 from operator import add, attrgetter
-from statistics import median
 from typing import Any, Final
 
 from app.binding import WidthReason
@@ -202,6 +201,8 @@ class Pace:
         Where rounds were few: 0 if some took so much longer than the others that their mean says
         nothing, else None.
         """
+        from statistics import median  # here: no start needs it
+
         for width, rounds in self._rounds.most_common():
             first, last = self._first[width], self._last[width]
             if len(last) >= self._ENOUGH // 2 and (before := median(first)) > 0:

@@ -39,7 +39,6 @@ from app.engine import Engine, Figures
 from app.history import Codec, History
 from app.job import Jobs, Tools
 from app.library import Library
-from app.selftest import try_pair
 from app.ui.instance import Instance
 from app.ui.look import icons, language
 from app.ui.look.palette import DARK
@@ -88,6 +87,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     library, tokens = Library.of_user(chosen.models_folder), Tokens()
 
     def tools() -> Tools:
+        from app.selftest import try_pair  # here: no start needs it
+
         return Tools(try_pair, Access(tokens.get(), xet=window.flow.current.xet))
 
     engine = Engine()

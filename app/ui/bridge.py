@@ -232,6 +232,11 @@ class EngineBridge(QObject):
             usual = IDLE if came or self.interval < IDLE else min(ASLEEP, self.interval * 2)
             if usual != self.interval:
                 self._timer.setInterval(usual)
+        elif not any(isinstance(r, Reply) for r in self._requests.values()):
+            # Nothing streams: what this thread did meanwhile is not the showing of text, and the
+            # end of a load need not wait until that is paid for.
+            if self.interval != SHORTEST:
+                self._timer.setInterval(SHORTEST)
         else:
             wanted = max(SHORTEST, min(LONGEST, round(seconds * 1000 / SHARE)))
             usual = wanted if wanted > self.interval else (self.interval + wanted) // 2

@@ -27,7 +27,7 @@ from app.library import Library
 from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.look.theme import Theme
-from app.ui.window.help import Topic
+from app.ui.window.actions import Topic
 from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
 from tests.ui.models.shots import take_models

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,29 @@ def _as_it_was() -> Iterator[None]:
     log.stop()
     for n, handler in before.items():
         signal.signal(n, handler)
+
+
+def test_a_start_imports_only_what_it_needs() -> None:
+    """Each of these takes 5 to 100 ms, and serves what a user may come to later."""
+    later = {
+        "app.convert",
+        "app.history.exchange",
+        "app.selftest",
+        "app.ui.models.sheet",
+        "app.ui.proof.page",
+        "app.ui.settings.sheet",
+        "app.ui.window.help",
+        "gguf",
+        "huggingface_hub",
+        "multiprocessing",
+        "numpy",
+        "pygments.lexers",
+        "statistics",
+        "ziamath",
+    }
+    code = "import sys, app.ui.application; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not later & set(done.stdout.split())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

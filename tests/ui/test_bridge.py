@@ -137,6 +137,20 @@ def test_a_slow_window_is_given_time(owner: QObject) -> None:
     assert bridge.interval < 2 * SHORTEST
 
 
+def test_the_end_of_a_load_need_not_wait_for_what_the_window_did(owner: QObject) -> None:
+    bridge = EngineBridge(BatchEngine(batch=1), owner)
+    load = bridge.load(LoadParams(Path("target.gguf")))
+    loaded_: list[object] = []
+    load.progressed.connect(lambda _: burn(0.03))
+    load.finished.connect(loaded_.append)
+    bridge.drain()
+    assert not loaded_
+    assert bridge.interval == SHORTEST
+    while not loaded_:
+        bridge.drain()
+    assert bridge.interval >= IDLE
+
+
 def test_a_window_with_nothing_to_do_is_not_woken_ten_times_a_second(owner: QObject) -> None:
     bridge = EngineBridge(BatchEngine(), owner)
     for _ in range(10):

@@ -1,6 +1,7 @@
 """Colours of closed code, lexed in slices so that a long block never holds the loop.
 
-A lexer is imported when its language is first met, which takes up to 60 ms: that is a task's work.
+A lexer is imported when its language is first met, which takes up to 60 ms, and all of them with
+the first: that is a task's work.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pygments.lexer import Lexer
-from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Comment, Generic, Keyword, Name, Number, String, _TokenType
-from pygments.util import ClassNotFound
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QColor, QTextBlock, QTextCharFormat, QTextDocument, QTextLayout
 
@@ -24,6 +22,9 @@ from app.ui import task
 from app.ui.look import theme
 from app.ui.markdown.copying import plain_text, utf16_length
 from app.ui.markdown.document import Decoration, code_blocks
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 SLICE: Final = 0.006
 """Seconds of highlighting in one turn of the event loop."""
@@ -122,6 +123,9 @@ def _language(code: Decoration) -> str:
 
 
 def _lexer(language: str) -> Callable[[], Lexer] | None:
+    from pygments.lexers import find_lexer_class_by_name
+    from pygments.util import ClassNotFound
+
     try:
         kind = find_lexer_class_by_name(language)
     except ClassNotFound:

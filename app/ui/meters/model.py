@@ -10,7 +10,6 @@ import math
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -103,6 +102,8 @@ class Counters:
     @property
     def plain(self) -> float | None:
         """The rate of the plain steps among the rounds of the last minute; None where few."""
+        from statistics import median  # here: no start needs it
+
         recent = [ms for at, ms in self._steps if self._clock - at < FRESH * 1000]
         return 1000 / median(recent) if len(recent) >= SHARE_OF else None
 

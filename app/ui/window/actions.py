@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Final
 
 from PySide6.QtGui import QAction, QKeySequence
@@ -10,11 +11,20 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from app.ui.look.language import tr
 from app.ui.window.chat_list import EXPORTS
-from app.ui.window.help import Topic
 
 Keys = QKeySequence | QKeySequence.StandardKey | str
 
 _STANDARD: Final = QKeySequence.StandardKey
+
+
+class Topic(StrEnum):
+    """Of the help."""
+
+    KEYS = "Keyboard shortcuts"
+    DEVICES = "Devices"
+    LOG = "Log"
+    LICENCES = "Licences"
+    ABOUT = "About Slipstream"
 
 
 class Actions:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -20,15 +19,7 @@ from app.ui.look.labels import note, section
 from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import MONO, Size, Space
-
-
-class Topic(StrEnum):
-    KEYS = "Keyboard shortcuts"
-    DEVICES = "Devices"
-    LOG = "Log"
-    LICENCES = "Licences"
-    ABOUT = "About Slipstream"
-
+from app.ui.window.actions import Topic
 
 _LOG_TAIL: Final = 8_000
 """Bytes of the log's end that are shown."""

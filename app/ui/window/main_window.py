@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import (
@@ -61,22 +61,16 @@ from app.ui.meters.panel import MeterPanel
 from app.ui.models.getting import Getting
 from app.ui.models.listing import ModelList, offer
 from app.ui.models.loading import Loader
-from app.ui.models.sheet import ModelsSheet
 from app.ui.models.source import JobSource, Models
-from app.ui.proof.page import ProofPage
-from app.ui.settings.chat_sheet import ChatSheet
 from app.ui.settings.flow import SettingsFlow
-from app.ui.settings.sheet import SettingsSheet
 from app.ui.window import geometry
-from app.ui.window.actions import Actions
+from app.ui.window.actions import Actions, Topic
 from app.ui.window.backends import BackendsWatch
 from app.ui.window.book import Deleted
 from app.ui.window.chat_list import State
 from app.ui.window.controller import Controller
 from app.ui.window.header import Header
-from app.ui.window.help import HelpSheet, Topic
 from app.ui.window.porting import Porting
-from app.ui.window.presetting import Presetting
 from app.ui.window.proving import Proving
 from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
@@ -84,6 +78,14 @@ from app.ui.window.state import state_of
 from app.ui.window.status import StatusLine
 from app.ui.window.vendor import VendorDefaults
 from app.ui.window.writing import Writing
+
+if TYPE_CHECKING:
+    from app.ui.models.sheet import ModelsSheet
+    from app.ui.proof.page import ProofPage
+    from app.ui.settings.chat_sheet import ChatSheet
+    from app.ui.settings.sheet import SettingsSheet
+    from app.ui.window.help import HelpSheet
+    from app.ui.window.presetting import Presetting
 
 _log = logging.getLogger(__name__)
 
@@ -188,10 +190,12 @@ class MainWindow(QMainWindow):
             )
         geometry.place(self, remembered)
 
-    # --- made when they are wanted: none is seen at the start -----------------------
+    # --- imported and made when they are wanted: none is seen at the start ----------
 
     @cached_property
     def sheet(self) -> SettingsSheet:
+        from app.ui.settings.sheet import SettingsSheet
+
         sheet = SettingsSheet(self.flow, self.page)
         self._wire_sheet(sheet)
         sheet.folder_wanted.connect(self._choose_folder)
@@ -205,12 +209,16 @@ class MainWindow(QMainWindow):
 
     @cached_property
     def chat_sheet(self) -> ChatSheet:
+        from app.ui.settings.chat_sheet import ChatSheet
+
         sheet = ChatSheet(self.page)
         self._wire_sheet(sheet)
         return sheet
 
     @cached_property
     def presetting(self) -> Presetting:
+        from app.ui.window.presetting import Presetting
+
         presetting = Presetting(self.controller, self.chat_sheet, paths.presets_file(), self)
         presetting.failed.connect(self._tell)
         presetting.told.connect(self.notices.add)
@@ -218,6 +226,8 @@ class MainWindow(QMainWindow):
 
     @cached_property
     def help(self) -> HelpSheet:
+        from app.ui.window.help import HelpSheet
+
         sheet = HelpSheet(self.page)
         self._wire_sheet(sheet)
         sheet.actions_ = self.actions()
@@ -225,6 +235,8 @@ class MainWindow(QMainWindow):
 
     @cached_property
     def models_sheet(self) -> ModelsSheet:
+        from app.ui.models.sheet import ModelsSheet
+
         sheet, flow = ModelsSheet(self._models, self.getting, self.page), self.flow
         self._wire_sheet(sheet)
         sheet.chosen.connect(lambda model: flow.change(model=model))
@@ -238,12 +250,19 @@ class MainWindow(QMainWindow):
         sheet.show_models(self.model_list.known)
         return sheet
 
+    def _on_view(self, sheet: str) -> bool:
+        """Whether what the property of that name holds stands there; it is not made for that."""
+        made = self.__dict__.get(sheet)
+        return made is not None and self.sides.sheet is made
+
     def _wire_sheet(self, sheet: SettingsSheet | ChatSheet | HelpSheet | ModelsSheet) -> None:
         sheet.hide()
         sheet.closed.connect(self._close_sheet)
 
     @cached_property
     def proof_page(self) -> ProofPage:
+        from app.ui.proof.page import ProofPage
+
         page = ProofPage(self.bridge)
         self._middle.insertWidget(self._middle.indexOf(self.chats) + 1, page, 1)
         page.link_chosen.connect(self.notices.offer_link)
@@ -464,7 +483,7 @@ class MainWindow(QMainWindow):
         self.chats.show_turns(chat)
         if chat.start is None:
             self.notices.drop("start")
-        if isinstance(self.sides.sheet, ChatSheet) and chat is self.controller.current:
+        if self._on_view("chat_sheet") and chat is self.controller.current:
             self.presetting.show(chat)
 
     def _drop_oldest(self) -> None:
@@ -627,7 +646,7 @@ class MainWindow(QMainWindow):
         if self.controller.current is not self._started:
             self._started = self.controller.current
             self.notices.drop("start")
-            if isinstance(self.sides.sheet, ChatSheet):
+            if self._on_view("chat_sheet"):
                 self.presetting.show(self.controller.current)
         self.writing.show(self.controller.current)
 
@@ -750,13 +769,13 @@ class MainWindow(QMainWindow):
     # --- Qt -----------------------------------------------------------------------
 
     def toggle_settings(self) -> None:
-        if isinstance(self.sides.sheet, SettingsSheet):
+        if self._on_view("sheet"):
             self._close_sheet()
         else:
             self.sides.open_sheet(self.sheet)
 
     def _toggle_chat_sheet(self) -> None:
-        if isinstance(self.sides.sheet, ChatSheet):
+        if self._on_view("chat_sheet"):
             self._close_sheet()
         else:
             self.presetting.show(self.controller.current)

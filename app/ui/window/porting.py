@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.conversation import Conversation
 from app.errors import OutputError
-from app.history import Codec, exchange
+from app.history import Codec
 from app.ui import task
 from app.ui.window.book import Book
 
@@ -41,6 +41,8 @@ class Porting(QObject):
         self._book.with_chat(chat, chosen)
 
     def export(self, chat: Conversation, kind: str, path: Path) -> None:
+        from app.history import exchange  # here: no start needs it
+
         if kind == "pdf":
             work = partial(write_pdf, path, exchange.as_html(chat))
         else:
@@ -64,6 +66,8 @@ class Porting(QObject):
             self.take_in(Path(path))
 
     def take_in(self, path: Path) -> None:
+        from app.history import exchange
+
         task.run(
             self,
             lambda progress, cancel: exchange.read(path, self._codec),

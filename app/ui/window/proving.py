@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -14,10 +13,12 @@ from app.conversation import End, Turn
 from app.engine import Figures, LoadedModel
 from app.proof import Subject
 from app.ui.models.loading import Loader
-from app.ui.proof.page import ProofPage
 from app.ui.proof.replay import possible
 from app.ui.settings.flow import SettingsFlow
 from app.ui.window.controller import Controller
+
+if TYPE_CHECKING:
+    from app.ui.proof.page import ProofPage
 
 MOST: Final = 512
 """Tokens that are compared at most: plain decoding of a long answer takes its time."""
@@ -76,6 +77,8 @@ class Proving(QObject):
             return
         sampling = params.sampling
         if sampling.seed is None:  # both must draw the same
+            import secrets
+
             sampling = replace(sampling, seed=secrets.randbits(32))
         params = replace(params, max_tokens=min(params.max_tokens, MOST), sampling=sampling)
         chat = self._controller.current.messages(question)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
-from app.ui.window.help import Topic
+from app.ui.window.actions import Topic
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
