@@ -69,16 +69,25 @@ void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
     }
 }
 
+constexpr int64_t k_progress_us = 50 * 1000; // between two words about it
+
 struct progress_part {
     slip_progress callback;
     void *        user;
     float         from, to;
     bool          stopped;
+    int64_t       told_us = 0;
 };
 
+// llama.cpp asks for each tensor. Whoever is told may have to wait for a lock first, as Python does, and the load with it.
 bool on_progress(float fraction, void * user) {
     auto * part = static_cast<progress_part *>(user);
-    if (part->callback && !part->callback(part->from + fraction * (part->to - part->from), part->user)) {
+    const int64_t now_us = llama_time_us();
+    if (!part->callback || (fraction < 1.0f && now_us - part->told_us < k_progress_us)) {
+        return !part->stopped;
+    }
+    part->told_us = now_us;
+    if (!part->callback(part->from + fraction * (part->to - part->from), part->user)) {
         part->stopped = true;
     }
     return !part->stopped;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,24 @@ def refused(kind: type[SlipstreamError], target: Path, draft: Path | None, *word
     for word in words:
         assert word in caught.value.message
     assert caught.value.remedy
+
+
+def test_a_load_says_how_far_it_is_not_for_each_tensor(demo_files: Pair) -> None:
+    told: list[float] = []
+
+    def progress(fraction: float) -> bool:
+        told.append(fraction)
+        return True
+
+    began = time.perf_counter()
+    NativePair(demo_files.target, demo_files.draft, n_ctx=256, progress=progress).close()
+    most = (
+        4 + (time.perf_counter() - began) / 0.05
+    )  # each file's begin and end, and so often between
+    assert told == sorted(told)
+    assert told[0] == 0.0
+    assert told[-1] == 1.0
+    assert len(told) <= most
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ def place() -> str | None:
     return gpus[0] if BACKEND is Backend.GPU else None
 
 
+def size() -> int:
+    """Bytes of this process's addresses; `resident`: of its memory."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+
+
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
@@ -64,14 +69,36 @@ def memories(footprint: Footprint) -> tuple[Memory, ...]:
 
 @pytest.mark.skipif(BACKEND is Backend.GPU, reason="a card's memory is not the process's")
 def test_the_process_grows_by_what_a_context_takes(demo_files: Pair) -> None:
-    sizes, grown = [], []
+    sizes, grown, filled = [], [], []
     for n_ctx in (512, 512, 65_536):  # the first one also brings what stays
-        before = resident()
+        space, before = size(), resident()
         loaded = NativePair(demo_files.target, n_ctx=n_ctx, threads=1)
-        grown.append(resident() - before)
-        sizes.append(loaded.info.footprint.host.context)
+        grown.append(size() - space)
+        filled.append(resident() - before)
+        host = loaded.info.footprint.host
+        sizes.append(host.context + host.compute)
         loaded.close()
     assert grown[2] - grown[1] == pytest.approx(sizes[2] - sizes[1], rel=0.1)
+    assert filled[2] - filled[1] < 0.1 * (sizes[2] - sizes[1])  # its memory is taken with use
+
+
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="a card's memory is not the process's")
+def test_a_context_that_is_forgotten_gives_its_memory_back(demo_files: Pair) -> None:
+    loaded = NativePair(demo_files.target, n_ctx=65_536, threads=1)
+    tokens = loaded.tokenize("fox " * 600)[:600]
+    share = loaded.info.footprint.host.context * len(tokens) // loaded.info.n_ctx
+    loaded.prompt(tokens, drafting=False)  # brings what passes take besides
+    loaded.reset()
+    empty = resident()
+    first = loaded.prompt(tokens, drafting=False)
+    full = resident()
+    loaded.reset()
+    left = resident()
+    again = loaded.prompt(tokens, drafting=False)
+    loaded.close()
+    assert full - empty > 0.9 * share
+    assert left - empty < 0.2 * (full - empty)
+    assert again == first  # what it was filled with is gone
 
 
 def test_as_much_context_as_fits_is_no_more_than_32768(demo_files: Pair) -> None:
