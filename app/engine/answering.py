@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from app.binding import NativePair, NativeRound
 from app.engine.messages import (
@@ -25,13 +25,15 @@ from app.engine.messages import (
 )
 from app.engine.params import AskParams
 from app.engine.plain import PlainSpeed
-from app.engine.prompt import Prompt
 from app.engine.repetition import repeats
 from app.engine.stats import RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError, NonFiniteError
 from app.jobs import JobCancelled
 from app.limits import RANGES
+
+if TYPE_CHECKING:
+    from app.engine.prompt import Prompt
 
 _READ_AT_ONCE: Final = 2048  # tokens of a prompt, between two words about it
 

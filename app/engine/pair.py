@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from app import kept, paths
 from app.binding import Costs, DeviceInfo, NativePair, devices, preferred_gpu
@@ -18,11 +18,12 @@ from app.engine.key import key_of
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
 from app.engine.plain import PlainSpeed
-from app.engine.prompt import Prompt, PromptWriter
-from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate
 from app.engine.text import AnswerText
 from app.errors import ContextFullError, DeviceError, valid_text
 from app.jobs import JobCancelled
+
+if TYPE_CHECKING:
+    from app.engine.prompt import Prompt, PromptWriter
 
 _LAST_THOUGHT: Final = (
     "\n\nConsidering the limited time by the user, I have to give the solution based on the "
@@ -50,22 +51,28 @@ class LoadedPair:
             model = _described(self.native, params, fallback)
             self._key = key_of(params, model.device.description)
             self.model = replace(model, exact=_known_exact(self._key))
-            self._specials = self.native.special_tokens()
-            self._prompts = PromptWriter(
-                ChatTemplate(
-                    self.native.chat_template(),
-                    params.target.name,
-                    bos=self._text_of(self.native.info.bos),
-                    eos=self._text_of(self.native.info.eos),
-                ),
-                self._specials,
-                self.native.tokenize,
-            )
             self._check_numbers()
+            self._specials = self.native.special_tokens()
+            self._prompts = self._prompt_writer(params.target.name)
         except BaseException:
             self.native.close()
             raise
         self.plain = PlainSpeed()
+
+    def _prompt_writer(self, owner: str) -> PromptWriter:
+        # Here: while the weights are read and the first pass computes, the window is made beside
+        # them; jinja2's import would take turns with it.
+        from app.engine.prompt import PromptWriter
+        from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate
+
+        self._open, self._close = self._specials.get(THINK_OPEN), self._specials.get(THINK_CLOSE)
+        template = ChatTemplate(
+            self.native.chat_template(),
+            owner,
+            bos=self._text_of(self.native.info.bos),
+            eos=self._text_of(self.native.info.eos),
+        )
+        return PromptWriter(template, self._specials, self.native.tokenize)
 
     def _check_numbers(self) -> None:
         """A weight that is no number makes none of what it meets: seen before anything is asked,
@@ -103,8 +110,8 @@ class LoadedPair:
         prompt = self.prompt(chat, think=params.think)
         text = AnswerText(
             self.native.token_bytes,
-            self._specials.get(THINK_OPEN),
-            self._specials.get(THINK_CLOSE),
+            self._open,
+            self._close,
             prompt.thinking,
             params.stop,
             prompt.begun,
@@ -124,11 +131,10 @@ class LoadedPair:
 
     def _closing(self) -> tuple[int, ...]:
         """The tokens that end thinking; none where the model has no mark for it."""
-        close = self._specials.get(THINK_CLOSE)
-        if close is None:
+        if self._close is None:
             return ()
         tokenize = self.native.tokenize
-        return (*tokenize(_LAST_THOUGHT), close, *tokenize("\n\n"))
+        return (*tokenize(_LAST_THOUGHT), self._close, *tokenize("\n\n"))
 
     def prompt(self, chat: Sequence[ChatMessage], *, think: bool) -> Prompt:
         """What the target reads before it answers."""

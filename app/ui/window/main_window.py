@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, QSettings, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -172,6 +172,8 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._wire()
         self._follow_settings()
+        # What was found meanwhile: so the model is read beside what follows.
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
 
         self.controller.new_chat()
         self.archive.open()
