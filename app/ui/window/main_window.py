@@ -172,6 +172,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._wire()
         self._follow_settings()
+        self._find_devices()  # before a load, which may take long
         # What was found meanwhile: so the model is read beside what follows.
         QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
 
@@ -179,7 +180,6 @@ class MainWindow(QMainWindow):
         self.archive.open()
         self._show_loading()
         self.model_list.refresh()
-        self._find_devices()
         BackendsWatch(self).changed.connect(self._find_devices)
         for problem in problems:
             self.notices.add(problem)
