@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
@@ -48,8 +49,6 @@ def lines(first: Sequence[str], others: Sequence[str]) -> str:
 
     `first` stand out.
     """
-    import html  # here: no start needs it
-
     strong = [f'<span style="font-weight:600">{html.escape(text)}</span>' for text in first]
     text = "<br>".join([*strong, *map(html.escape, others)])
     return f'<div style="line-height:140%">{text}</div>'
