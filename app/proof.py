@@ -170,7 +170,8 @@ class Proof:
 
 def _params(kept: Mapping[str, Any]) -> AskParams:
     given = {f.name: _tuple(kept[f.name]) for f in fields(AskParams) if f.name in kept}
-    given.setdefault("loop_guard", False)  # there was none when it was made
+    for name in ("loop_guard", "lookup"):
+        given.setdefault(name, False)  # there was none when it was made
     given["verify"] = Verify(given["verify"])
     sampling = kept["sampling"]
     names = [f.name for f in fields(Sampling) if f.name in sampling]

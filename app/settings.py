@@ -37,7 +37,8 @@ class Settings:
     engine, `threads` None their number; `n_ctx` None is as much context as fits, `max_tokens` None
     what that holds, `think_budget` None no limit. All are absent from the file then.
     `draft_backend` is where the drafter runs, "same" beside the target. `kv_type` "auto" keeps
-    keys and values as exact as the weights are. `loop_guard` stops an answer that repeats itself
+    keys and values as exact as the weights are. `lookup` drafts out of the chat itself where an
+    answer repeats it. `loop_guard` stops an answer that repeats itself
     without end. `text_size` is in px, `zoom` in per cent. `language` is a code, "en" for the words
     as they are written in this source, "system" for the desktop's. `models_folder` is empty for
     the one in the user's data, `data` for the system's own place of that; `xet` allows the hub's
@@ -56,6 +57,7 @@ class Settings:
     min_p: float = 0.0
     seed: int | None = None
     block: int | None = None
+    lookup: bool = True
     max_tokens: int | None = None
     n_ctx: int | None = None
     threads: int | None = None

@@ -73,7 +73,12 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="N|auto",
         help="positions verified in a round: the last token and N - 1 drafted ones (default: auto)",
     )
-    add("--no-draft", action="store_true", help="plain decoding, without the drafter")
+    add("--no-draft", action="store_true", help="plain decoding, nothing drafted")
+    add(
+        "--no-lookup",
+        action="store_true",
+        help="draft nothing out of the text itself where it repeats",
+    )
     add(
         "--think",
         action=BooleanOptionalAction,
@@ -105,6 +110,7 @@ def prepare(args: Namespace) -> Job:
         sampling=replace(_DEFAULTS, **_given(args, *_SHAPING, "seed")),
         block=args.block,
         draft=not args.no_draft,
+        lookup=not args.no_lookup,
         think=args.think,
         stop=tuple(_typed("A stop text", stop) for stop in args.stop),
         loop_guard=args.loop_guard,
@@ -122,10 +128,9 @@ class _Ask:
     def __call__(self, context: Context) -> Result:
         console = context.console
         with loading.loaded(context, self.choice) as opened:
-            params = replace(self.params, draft=opened.model.has_draft)
             status = OK
             try:
-                answer = opened.client.ask(self.chat, params, _Streaming(console))
+                answer = opened.client.ask(self.chat, self.params, _Streaming(console))
             except Interrupted as interrupted:
                 if interrupted.answer is None:
                     raise
@@ -231,6 +236,7 @@ def _fields(answer: Answer, exact: bool | None, model: LoadedModel) -> dict[str,
         "drafted": totals.drafted,
         "accepted": totals.accepted,
         "accepted_per_round": totals.accepted_per_round,
+        "rows_from": totals.rows_from,
         "mean_accepted_length": totals.mean_accepted_length,
         "tokens_per_s": totals.tokens_per_s,
         "plain_tokens_per_s": answer.plain_tokens_per_s,
@@ -257,6 +263,8 @@ def _summary(answer: Answer) -> str:
     parts = [f"{answer.completion_tokens} tokens in {totals.rounds} rounds"]
     if totals.drafted and totals.mean_accepted_length is not None:
         parts.append(f"mean accepted length {totals.mean_accepted_length:.2f}")
+    if totals.looked_up:
+        parts.append(f"{totals.looked_up_accepted} tokens out of the text so far")
     if totals.tokens_per_s is not None:
         parts.append(f"{totals.tokens_per_s:.0f} tokens/s")
     if answer.speedup is not None:

@@ -4,6 +4,9 @@ All modes take turns on every prompt, so that a machine that slows down slows al
 them. A rate is the median over the answers of a mode, prefill not included. With
 ``--busy N`` plain decoding and the governor are measured again beside 1, 2 ... N
 other programs that take all the processor they get, as a browser or a build does.
+
+Drafts are the drafter's alone, but for the last row: there a question is asked that the
+chat has answered already, so that they can be looked up.
 """
 
 from __future__ import annotations
@@ -45,8 +48,13 @@ class _Mode:
     rates: list[float] = field(default_factory=list)
     totals: RoundTotals = field(default_factory=RoundTotals)
 
-    def measure(self, opened: loading.OpenModel, prompt: str) -> None:
-        self.add(opened.client.ask([ChatMessage(Role.USER, prompt)], self.params))
+    def measure(self, opened: loading.OpenModel, prompt: str) -> Answer:
+        return self.ask(opened, [ChatMessage(Role.USER, prompt)])
+
+    def ask(self, opened: loading.OpenModel, chat: list[ChatMessage]) -> Answer:
+        answer = opened.client.ask(chat, self.params)
+        self.add(answer)
+        return answer
 
     def add(self, answer: Answer) -> None:
         if answer.totals.tokens_per_s is not None:
@@ -98,7 +106,8 @@ def prepare(args: Namespace) -> Job:
         raise OptionError(
             f"{args.busy} busy programs cannot be started.", remedy=f"Use 0 to {_MOST_BUSY}."
         )
-    params = AskParams(max_tokens=args.max_tokens, loop_guard=False)  # as many, whatever they are
+    # As many tokens, whatever they are, and drafted by the drafter alone.
+    params = AskParams(max_tokens=args.max_tokens, loop_guard=False, lookup=False)
     return _Bench(loading.choice_of(args), args.runs, args.busy, params)
 
 
@@ -124,6 +133,10 @@ class _Bench:
                 busy[programs] = [plain.again(), *([governor.again()] if drafting else [])]
                 with _busy_programs(programs):
                     self._take_turns(context, opened, busy[programs])
+            again = [plain.again(), _Mode("lookup", replace(self.params, lookup=True))]
+            if opened.model.has_draft:
+                again.insert(1, governor.again())
+            self._ask_again(context, opened, again)
         value: dict[str, object] = {
             "model": opened.pair.id,
             "machine": opened.model.device.description,
@@ -139,11 +152,14 @@ class _Bench:
                 {"programs": programs, **_kept(modes, [plain, governor])}
                 for programs, modes in busy.items()
             ],
+            "answered_before": {mode.name: _row(mode, again[0]) for mode in again},
         }
         lines = [_line(mode, plain) for mode in (plain, *drafting)]
         for programs, modes in busy.items():
             lines.append(f"beside {programs} busy program{'s' if programs > 1 else ''}:")
             lines += [_line(mode, modes[0]) for mode in modes]
+        lines.append("a question that was answered before:")
+        lines += [_line(mode, again[0]) for mode in again]
         return Result(value, "\n".join([f"{opened.pair.title} on {opened.place}", *lines]))
 
     def _take_turns(self, context: Context, opened: loading.OpenModel, modes: list[_Mode]) -> None:
@@ -153,6 +169,17 @@ class _Bench:
         for done, (prompt, mode) in enumerate(turns):
             context.console.progress("Measuring", done / len(turns))
             mode.measure(opened, prompt)
+
+    def _ask_again(self, context: Context, opened: loading.OpenModel, modes: list[_Mode]) -> None:
+        """Each prompt once more behind its plain answer, which so can be looked up."""
+        for run in range(self.runs):
+            for prompt in PROMPTS:
+                context.console.progress("Asking again", run / self.runs)
+                question = ChatMessage(Role.USER, prompt)
+                first = modes[0].again().measure(opened, prompt)
+                chat = [question, ChatMessage(Role.ASSISTANT, first.text), question]
+                for mode in modes:
+                    mode.ask(opened, chat)
 
 
 @contextlib.contextmanager

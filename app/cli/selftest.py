@@ -157,8 +157,9 @@ class _Selftest(_Steps):
             "acceptance": self._acceptance,
             "stream": self._join,
         }
-        if not self._quick:  # it loads the model once more
-            others["second turn"] = self._second_turn
+        if not self._quick:
+            others["lookup"] = self._look_up
+            others["second turn"] = self._second_turn  # it loads the model once more
         return others
 
     def _answer(self) -> str:
@@ -187,25 +188,43 @@ class _Selftest(_Steps):
         """Word for word the same, or different where the target alone is undecided."""
         differing = []
         for plain, drafted in zip(self._plain, self._drafted, strict=bool(self._drafted)):
-            ids = plain.answer.token_ids
-            at = difference(ids, drafted.answer.token_ids)
-            if at is None:
-                continue
-            if at >= min(len(ids), len(drafted.answer.token_ids)):
-                raise _Wrong(f"The answer to `{plain.prompt}` ends elsewhere with the drafter.")
             chat = [ChatMessage(Role.USER, plain.prompt)]
-            found = self._client.compare(chat, self._params, ids, at)
-            where = (
-                f"the answer to `{plain.prompt}` differs from token {at} on, where the two best "
-                f"logits are {found.gap:.2g} apart and rounding moves them by {found.spread:.2g}"
-            )
-            if not found.explains:
-                raise _Wrong(f"{where[0].upper()}{where[1:]}.")
-            differing.append(where)
+            if where := self._differing(chat, plain.answer, drafted.answer):
+                differing.append(where)
         same = len(self._drafted) - len(differing)
         return "; ".join(
             [f"{same} of {len(self._drafted)} answers word for word the same", *differing]
         )
+
+    def _differing(self, chat: list[ChatMessage], plain: Answer, drafted: Answer) -> str:
+        """Where a drafted answer leaves the plain one, if the target alone explains that."""
+        ids, question = plain.token_ids, chat[-1].content
+        at = difference(ids, drafted.token_ids)
+        if at is None:
+            return ""
+        if at >= min(len(ids), len(drafted.token_ids)):
+            raise _Wrong(f"The answer to `{question}` ends elsewhere where it is drafted.")
+        found = self._client.compare(chat, self._params, ids, at)
+        where = (
+            f"the answer to `{question}` differs from token {at} on, where the two best "
+            f"logits are {found.gap:.2g} apart and rounding moves them by {found.spread:.2g}"
+        )
+        if not found.explains:
+            raise _Wrong(f"{where[0].upper()}{where[1:]}.")
+        return where
+
+    def _look_up(self) -> str:
+        """A question that was answered before, so that its answer can be looked up."""
+        first = self._plain[0]
+        question = ChatMessage(Role.USER, first.prompt)
+        chat = [question, ChatMessage(Role.ASSISTANT, first.answer.text), question]
+        plain, drafted = (
+            self._client.ask(chat, replace(self._params, draft=draft)) for draft in (False, True)
+        )
+        where = self._differing(chat, plain, drafted)
+        totals = drafted.totals
+        held = f"{totals.looked_up_accepted} of {totals.looked_up} tokens that were looked up held"
+        return f"{held}; {where}" if where else held
 
     def _acceptance(self) -> str:
         if not self._drafted:

@@ -47,6 +47,7 @@ from app.engine.messages import (
 from app.engine.params import AskParams, Backend, KvType, LoadParams
 from app.engine.plain import FRESH
 from app.engine.stats import (
+    Origin,
     Pace,
     RoundRecord,
     RoundTally,
@@ -103,6 +104,7 @@ __all__ = [
     "KvType",
     "LoadParams",
     "LoadedModel",
+    "Origin",
     "Pace",
     "RoundRecord",
     "RoundTally",

@@ -9,9 +9,11 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from app.binding import NativePair, NativeRound
+from app.engine.lookup import Lookup, Match
 from app.engine.messages import (
     Answer,
     Decoded,
@@ -26,7 +28,7 @@ from app.engine.messages import (
 from app.engine.params import AskParams
 from app.engine.plain import PlainSpeed
 from app.engine.repetition import repeats
-from app.engine.stats import RoundRecord, RoundTally
+from app.engine.stats import Origin, RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError, NonFiniteError
 from app.jobs import JobCancelled
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from app.engine.prompt import Prompt
 
 _READ_AT_ONCE: Final = 2048  # tokens of a prompt, between two words about it
+_LOOKED_UP: Final = 16  # positions verified in a round, where there is no drafter to say
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ class Answering:
     _most_thought: int | None = None  # how many there may be, and why no more
     _end_of_thinking: ThinkingEnd = ThinkingEnd.BUDGET
     _thinking_end: ThinkingEnd | None = None
+    _lookup: Lookup = field(default_factory=Lookup)  # empty where none is wanted
 
     def __post_init__(self) -> None:
         seed = self.params.sampling.seed
@@ -106,6 +110,8 @@ class Answering:
             self._prefill_ms = (time.perf_counter() - start) * 1000
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
         check_numbers(self.native, self.model)
+        if self._looking_up:
+            self._lookup.extend(tokens)
         yield self._take_outside((first,))
 
     def _read(self, tokens: Sequence[int], keep: int) -> tuple[int, int]:
@@ -153,11 +159,13 @@ class Answering:
         room = self.params.max_tokens - len(self._ids)  # tokens this round may still give
         if self.text.thinking and self.closing and self._most_thought is not None:
             room = min(room, self._most_thought - self._thought)
-        width = self.params.block or self.model.block
-        n_draft = max(0, min(width, room) - 1) if self._drafting else 0
+        width = self.params.block or self.model.block or _LOOKED_UP
+        most = max(0, min(width, room) - 1)
+        match = self._lookup.find(most)
+        origin = Origin.LOOKUP if match and self._lookup.trusts(match) else Origin.DRAFTER
         start = time.perf_counter()
         try:
-            native = self.native.round(n_draft, governed=self.params.block is None)
+            native = self._decode(most, match if origin is Origin.LOOKUP else None)
         except ContextFullError:
             self._reason = FinishReason.CONTEXT
             return Decoded(self.request, "", "", None)
@@ -167,10 +175,20 @@ class Answering:
         self._was_plain = not native.drafted
         if min(native.emitted) <= 0:
             check_numbers(self.native, self.model, row=len(native.emitted) - 1)
+        if origin is Origin.LOOKUP:
+            self._lookup.record(len(native.drafted), len(native.emitted) - 1)
+        agreed = _agreed(match, native.drafted) if origin is Origin.DRAFTER else 0
         piece, used = self._take(native.emitted)
-        record = self._record(native, used, seconds)
+        record = self._record(native, used, seconds, origin, agreed)
         self._tally.add(record)
         return Decoded(self.request, piece.text, piece.reasoning, record)
+
+    def _decode(self, most: int, match: Match | None) -> NativeRound:
+        """A round of at most `most` drafted tokens: those of `match`, or the drafter's."""
+        if match:
+            return self.native.round_given(match.tokens)
+        n_draft = most if self._drafting else 0
+        return self.native.round(n_draft, governed=self.params.block is None)
 
     def _take_outside(self, tokens: Sequence[int]) -> Event:
         """Adds tokens that belong to no round."""
@@ -185,6 +203,8 @@ class Answering:
         for token in tokens:
             used += 1
             self._ids.append(token)
+            if self._looking_up:
+                self._lookup.extend((token,))
             if self.native.is_end(token) or token in self.params.stop_tokens:
                 self._reason = FinishReason.STOP
                 break
@@ -212,7 +232,9 @@ class Answering:
         if self._most_thought is None or most < self._most_thought:
             self._most_thought, self._end_of_thinking = most, ThinkingEnd.LOOP
 
-    def _record(self, native: NativeRound, used: int, seconds: float) -> RoundRecord:
+    def _record(
+        self, native: NativeRound, used: int, seconds: float, origin: Origin, agreed: int
+    ) -> RoundRecord:
         draft_ms = None if native.draft_us is None else native.draft_us / 1000
         verify_ms = native.verify_us / 1000
         return RoundRecord(
@@ -228,6 +250,8 @@ class Answering:
             graphs_run=native.graphs_run,
             graphs_rebuilt=native.graphs_rebuilt,
             bytes_to_host=native.bytes_to_host,
+            origin=origin,
+            agreed=agreed,
         )
 
     def _shown(self, token: int) -> str:
@@ -241,6 +265,10 @@ class Answering:
     @property
     def _drafting(self) -> bool:
         return self.params.draft and self.model.has_draft
+
+    @property
+    def _looking_up(self) -> bool:
+        return self.params.draft and self.params.lookup
 
     def _answer(self) -> Answer:
         return Answer(
@@ -259,6 +287,12 @@ class Answering:
             thinking_end=self._thinking_end,
             outside=self._outside,
         )
+
+
+def _agreed(match: Match | None, drafted: Sequence[int]) -> int:
+    """How many of the first `drafted` tokens the match would have given too."""
+    pairs = zip(match.tokens if match else (), drafted, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def check_numbers(native: NativePair, model: LoadedModel, row: int = 0) -> None:

@@ -48,7 +48,7 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import Backend
-from app.engine.stats import RoundRecord, RoundTally
+from app.engine.stats import Origin, RoundRecord, RoundTally
 from app.engine.streams import Streams, never_begun
 from app.errors import EngineError, SlipstreamError
 
@@ -75,6 +75,7 @@ class Script:
     load_error: SlipstreamError | None = None
     measure_error: SlipstreamError | None = None
     exact: bool = True
+    origin: Origin = Origin.DRAFTER  # of every draft
     devices_error: SlipstreamError | None = None
 
 
@@ -327,14 +328,23 @@ class FakeEngine:
         yield Finished(request, answer)
 
     def _round(self, pieces: list[str], at: int, index: int, draft: bool) -> RoundRecord:
-        width = self.script.block - 1 if draft else 0
+        width = max(0, self.script.block - 1) if draft else 0
         want = self.script.accepted[index % len(self.script.accepted)]
         accepted = min(want, width, len(pieces) - at - 1)
         emitted = tuple(pieces[at : at + accepted + 1])
         drafted = tuple((pieces[at : at + accepted] + [" …"] * width)[:width])
         quarter = self.script.round_ms / 4
         ids = tuple(range(at, at + accepted + 1))
-        return RoundRecord(drafted, accepted, emitted, ids, quarter, 2 * quarter, quarter)
+        return RoundRecord(
+            drafted,
+            accepted,
+            emitted,
+            ids,
+            quarter,
+            2 * quarter,
+            quarter,
+            origin=self.script.origin,
+        )
 
 
 class _FakeClient:

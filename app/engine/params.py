@@ -63,10 +63,11 @@ class AskParams:
 
     `block` is the number of positions verified in a round (the anchor and
     block - 1 drafted tokens); None takes the drafter's own. `draft` False is plain
-    decoding. `stop` ends the answer before any of these strings, `stop_tokens`
-    with any of these ids, besides the model's own end-of-generation tokens. `loop_guard`
-    ends one that repeats itself without end. `think_budget` is the most tokens of thinking
-    (None: no limit): after them the model is made to answer.
+    decoding. `lookup`: where the text repeats itself, drafts come from there. `stop` ends
+    the answer before any of these strings, `stop_tokens` with any of these ids, besides
+    the model's own end-of-generation tokens. `loop_guard` ends one that repeats itself
+    without end. `think_budget` is the most tokens of thinking (None: no limit): after them
+    the model is made to answer.
     """
 
     max_tokens: int = 1024
@@ -74,6 +75,7 @@ class AskParams:
     sampling: Sampling = field(default_factory=Sampling)
     block: int | None = None
     draft: bool = True
+    lookup: bool = True
     think: bool = False
     stop: tuple[str, ...] = ()
     stop_tokens: frozenset[int] = frozenset()

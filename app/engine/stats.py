@@ -5,17 +5,28 @@ A *round* is one draft and one verify. *drafted* counts the tokens proposed,
 gives belongs to no round, so an answer has ``1 + accepted + rounds`` tokens; where its
 thinking was ended, what ended it and the token behind that belong to none either.
 A round that ends the answer counts its last token as the target's own.
+
+A draft comes from the drafter, or was looked up in the text so far (`lookup`). What the
+drafter is worth, position by position, is counted over its own rounds alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from itertools import zip_longest
 from operator import add, attrgetter
 from typing import Any, Final
 
 from app.binding import WidthReason
+
+
+class Origin(StrEnum):
+    """Where the draft of a round came from."""
+
+    DRAFTER = "drafter"
+    LOOKUP = "lookup"  # the text so far; see `lookup`
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +38,8 @@ class RoundRecord:
     answer: the accepted ones and one of the target's own, so ``len(emitted) ==
     len(token_ids) == accepted + 1``. A plain step has an empty `drafted`.
     Times are wall-clock milliseconds. `draft_ms` is None where the device works on
-    while the host prepares the verify: `verify_ms` is then the time of both.
+    while the host prepares the verify: `verify_ms` is then the time of both. `agreed` of a
+    drafter's tokens, the first ones, a lookup would have drafted too.
     """
 
     drafted: tuple[str, ...]
@@ -42,6 +54,17 @@ class RoundRecord:
     graphs_run: int = 0
     graphs_rebuilt: int = 0
     bytes_to_host: int = 0
+    origin: Origin = Origin.DRAFTER
+    agreed: int = 0
+
+    @property
+    def looked_up(self) -> int:
+        """Drafted tokens that came from the text so far."""
+        return len(self.drafted) if self.origin is Origin.LOOKUP else 0
+
+    @property
+    def looked_up_accepted(self) -> int:
+        return self.accepted if self.origin is Origin.LOOKUP else 0
 
     @property
     def rejected(self) -> int:
@@ -67,8 +90,11 @@ class RoundTotals:
     graphs_run: int = 0
     graphs_rebuilt: int = 0
     bytes_to_host: int = 0
+    looked_up: int = 0  # of `drafted`, those out of the text so far
+    looked_up_accepted: int = 0
+    agreed: int = 0  # of the drafter's, those that a lookup would have drafted too
     accepted_per_round: tuple[int, ...] = ()
-    drafted_at: tuple[int, ...] = ()  # rounds that drafted position i
+    drafted_at: tuple[int, ...] = ()  # rounds whose drafter drafted position i
     accepted_at: tuple[int, ...] = ()  # ... and had it accepted
 
     def __add__(self, other: RoundTotals) -> RoundTotals:
@@ -104,14 +130,21 @@ class RoundTotals:
         return self.accepted / self.drafted if self.drafted else None
 
     @property
+    def rows_from(self) -> dict[str, int]:
+        """Drafted tokens by where they came from; "both": the drafter's, where a lookup would
+        have drafted the same."""
+        drafter = self.drafted - self.looked_up - self.agreed
+        return {"drafter": drafter, "lookup": self.looked_up, "both": self.agreed}
+
+    @property
     def acceptance_at(self) -> list[float]:
-        """Share of rounds in which drafted position i was accepted, i from 0."""
+        """Share of the drafter's rounds in which its position i was accepted, i from 0."""
         return [a / d for a, d in zip(self.accepted_at, self.drafted_at, strict=True)]
 
 
 _SUMMED: Final = (
     "accepted", "verify_ms", "host_ms", "total_ms", "syncs", "graphs_run", "graphs_rebuilt",
-    "bytes_to_host",
+    "bytes_to_host", "looked_up", "looked_up_accepted", "agreed",
 )  # fmt: skip
 """What of a record is summed as it is, under the same name."""
 
@@ -136,7 +169,8 @@ class RoundTally:
         self._draft_ms = (self._draft_ms or 0.0) + (record.draft_ms or 0.0) if apart else None
         self._sums = list(map(add, self._sums, _summed(record)))
         self._accepted_per_round.append(record.accepted)
-        self._alike[len(record.drafted), record.accepted] += 1
+        if record.origin is Origin.DRAFTER:
+            self._alike[len(record.drafted), record.accepted] += 1
 
     @property
     def totals(self) -> RoundTotals:

@@ -332,8 +332,8 @@ typedef struct slip_exactness {
  * slip_cancel says so; SLIP_ERROR_CONTEXT if the context has no room for it. */
 SLIP_API slip_status slip_probe_exact(slip_pair * pair, slip_exactness * result, slip_error * error);
 
-/* A round with a draft given by the caller instead of the drafter, for tests and for
- * the control run: `draft` may be anything, the target verifies it like any other. */
+/* A round with a draft given by the caller instead of the drafter, if there is one: `draft` may
+ * be any tokens, the target verifies them like others. Without a drafter at most 15 of them. */
 SLIP_API slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error);
 
 /* Tokens that the target holds; the anchor is not among them. */

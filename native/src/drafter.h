@@ -27,12 +27,15 @@
 // Sizes of a drafter, from its file.
 struct slip_drafter_shape {
     int32_t n_layers = 0, n_embd = 0, n_heads = 0, n_heads_kv = 0, head_dim = 0, rope_dims = 0;
-    int32_t block  = 0;  // trained block size in tokens, the anchor included
+    int32_t block  = 0;  // trained block size in tokens, the anchor included; 0 without a drafter
     int32_t window = 0;  // of the sliding layers: keys at a distance below it; 0 without any
     bool    causal = false; // whether the block attends to itself only backwards
     float   norm_epsilon = 0, rope_base = 0;
     llama_token          mask = LLAMA_TOKEN_NULL;
     std::vector<int32_t> taps;    // layers of the target whose input is read
+
+    // Tokens of the widest verify. Without a drafter a round is given its draft.
+    int32_t rows() const { return block > 0 ? block : 16; }
     std::vector<uint8_t> sliding; // for each layer
 
     // Throws SLIP_ERROR_FILE for what is missing.

@@ -11,19 +11,11 @@
 #include <cstring>
 #include <vector>
 
-namespace {
-
-constexpr int32_t k_widest = 16; // where no drafter says how wide a verify is
-
-} // namespace
-
 // Behind one context: a token at a time, then each width from the same state, bit by bit.
 slip_exactness slip_pair::probe_exact() {
     llama_context * ctx = models_.ctx_target.get();
     const int32_t n_vocab   = llama_vocab_n_tokens(vocab());
-    const int32_t n_ubatch  = static_cast<int32_t>(llama_n_ubatch(ctx));
-    const int32_t most      = models_.shape.block ? std::min(models_.shape.block, n_ubatch - 1) : std::min(k_widest, n_ubatch);
-    const int32_t n_rows    = models_.shape.block ? most : 1; // that a pass of this context can tell of, the last ones
+    const int32_t most      = std::min(models_.shape.rows(), static_cast<int32_t>(llama_n_ubatch(ctx)) - 1);
     // Long contexts take other ways through attention. Reading one is nothing to a GPU.
     const int32_t n_context = std::min(models_.on_gpu() ? 1000 : 64, models_.n_ctx - most);
     if (n_context < 1 || most < 2) {
@@ -39,7 +31,7 @@ slip_exactness slip_pair::probe_exact() {
     set_drafting(false);
     prefill(tokens.data(), n_context, false);
     keep_checkpoint();
-    std::vector<float> alone(static_cast<size_t>(most) * n_vocab), beside(static_cast<size_t>(n_rows) * n_vocab);
+    std::vector<float> alone(static_cast<size_t>(most) * n_vocab), beside(alone.size());
     for (int32_t i = 0; i < most; ++i) {
         throw_if_cancelled();
         target_pass(tokens.data() + n_context + i, 1, 1);
@@ -55,11 +47,9 @@ slip_exactness slip_pair::probe_exact() {
         if (!restore_checkpoint()) {
             throw slip_failure(SLIP_ERROR_INTERNAL, "The state could not be restored.");
         }
-        const int32_t n = std::min(width, n_rows);
-        target_pass(tokens.data() + n_context, width, n);
-        read_logits(0, n, beside.data());
-        const float * wanted = alone.data() + static_cast<size_t>(width - n) * n_vocab;
-        if (std::memcmp(beside.data(), wanted, static_cast<size_t>(n) * n_vocab * sizeof(float)) != 0) {
+        target_pass(tokens.data() + n_context, width, width);
+        read_logits(0, width, beside.data());
+        if (std::memcmp(beside.data(), alone.data(), static_cast<size_t>(width) * n_vocab * sizeof(float)) != 0) {
             out.exact = 0;
             out.width = width;
         }

@@ -231,14 +231,14 @@ slip_models plan::models(bool measure) const {
 llama_context_params plan::context_params(const slip_models & models, int32_t n_ctx) const {
     const int32_t threads = options.n_threads > 0 ? options.n_threads : slip_cpu_cores();
     // The widest pass that is verified: llama.cpp wants room for one token more in a micro-batch.
-    const int32_t verify  = std::max(1, std::min({ shape.block, options.n_ubatch - 1, n_ctx - 1 }));
+    const int32_t verify  = std::max(1, std::min({ shape.rows(), options.n_ubatch - 1, n_ctx - 1 }));
 
     llama_context_params params = llama_context_default_params();
     params.n_ctx               = static_cast<uint32_t>(n_ctx);
     params.n_batch             = static_cast<uint32_t>(options.n_ubatch);
     params.n_ubatch            = static_cast<uint32_t>(options.n_ubatch);
     params.n_seq_max           = 1;
-    params.n_rs_seq            = shape.block ? static_cast<uint32_t>(verify - 1) : 0;
+    params.n_rs_seq            = static_cast<uint32_t>(verify - 1);
     params.n_outputs_max       = static_cast<uint32_t>(verify);
     params.n_threads           = threads;
     params.n_threads_batch     = threads;
@@ -341,7 +341,7 @@ double plan::bytes_most(int32_t n_ctx) const {
             if (file->has_tensor(layer + "ssm_conv1d.weight")) {
                 // The state, once more for each token that can be taken back: a trace is smaller.
                 const double state = double(file->number("qwen35.ssm.inner_size")) * double(file->number("qwen35.ssm.state_size"));
-                kept += (1 + std::max(1, shape.block)) * (state + size(layer + "ssm_conv1d.weight", 0) * size(layer + "ssm_conv1d.weight", 1));
+                kept += (1 + shape.rows()) * (state + size(layer + "ssm_conv1d.weight", 0) * size(layer + "ssm_conv1d.weight", 1));
             }
         }
     }
@@ -350,7 +350,7 @@ double plan::bytes_most(int32_t n_ctx) const {
         bytes += 2.0 * double(ggml_nbytes(&target_file.tensor("token_embd.weight")));
     }
     // Of a pass: logits, attention in full with its mask, and all else as so many vectors of the model's width.
-    const double rows = std::max(options.n_ubatch, slip_drafter::k_wide) + shape.block;
+    const double rows = std::max(options.n_ubatch, slip_drafter::k_wide) + shape.rows();
     const double row  = double(target_file.n_tokens()) + cells * (n_heads + 2) + n_embd * (64 + 4 * double(shape.taps.size()));
     return bytes + sizeof(float) * (kept + rows * row);
 }
@@ -469,7 +469,7 @@ slip_footprint slip_models::footprint() const {
         slip_memory & on = on_gpu() ? out.device : out.host;
         on.compute += uint64_t(shape.taps.size()) * llama_model_n_embd(target.get()) * llama_n_ubatch(ctx_target.get()) * sizeof(float);
         const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(target.get()));
-        out.host.compute += uint64_t(n_vocab) * std::max(1, shape.block) * sizeof(float);
+        out.host.compute += uint64_t(n_vocab) * shape.rows() * sizeof(float);
     }
     const bool third = drafts_on_gpu() && draft_device != device;
     if (drafter) {

@@ -277,7 +277,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     if (anchor_ == LLAMA_TOKEN_NULL) {
         throw slip_failure(SLIP_ERROR_OPTION, "A round needs a prompt before it.");
     }
-    if (n_draft < 0 || (n_draft > 0 && !models_.draft)) {
+    if (n_draft < 0 || (n_draft > 0 && !given && !models_.draft)) {
         throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter, or the draft length is negative.");
     }
     if (position() >= models_.n_ctx) {

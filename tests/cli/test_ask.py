@@ -7,15 +7,15 @@ import io
 import pytest
 
 from app.conversation import Role
-from app.engine import Ask, FakeEngine, FinishReason, Verify
+from app.engine import Ask, FakeEngine, FinishReason, Origin, Verify
 from app.errors import ContextFullError, EngineError, ModelFileError
 from tests.cli.support import Slipstream
 
 FIELDS = (
     "text reasoning token_ids finish_reason thinking_end prompt_tokens completion_tokens rounds "
-    "drafted accepted accepted_per_round mean_accepted_length tokens_per_s plain_tokens_per_s "
-    "speedup exact n_ctx memory backend device phase_ms syncs_per_round graphs_rebuilt "
-    "graphs_run_per_round bytes_to_host_per_round"
+    "drafted accepted accepted_per_round rows_from mean_accepted_length tokens_per_s "
+    "plain_tokens_per_s speedup exact n_ctx memory backend device phase_ms syncs_per_round "
+    "graphs_rebuilt graphs_run_per_round bytes_to_host_per_round"
 ).split()
 
 
@@ -48,6 +48,17 @@ def test_an_answer_that_repeated_itself_is_told(slipstream: Slipstream, engine: 
     assert slipstream("ask", "?", "--json").json["finish_reason"] == "loop"
     assert "ended by: loop" in slipstream("ask", "?", "--no-loop-guard").err
     assert [asked.params.loop_guard for asked in engine.asked] == [True, False]
+
+
+def test_where_drafts_came_from_is_told(slipstream: Slipstream, engine: FakeEngine) -> None:
+    engine.script.origin = Origin.LOOKUP
+    run = slipstream("ask", "?", "--json")
+    drafted, accepted = run.json["drafted"], run.json["accepted"]
+    assert drafted > 0
+    assert run.json["rows_from"] == {"drafter": 0, "lookup": drafted, "both": 0}
+    told = slipstream("ask", "?", "--no-lookup")
+    assert f"{accepted} tokens out of the text so far" in told.err
+    assert [asked.params.lookup for asked in engine.asked] == [True, False]
 
 
 def test_thinking_that_was_ended_is_told(slipstream: Slipstream, engine: FakeEngine) -> None:

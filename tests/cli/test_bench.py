@@ -16,7 +16,16 @@ def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
     assert run.status == 0
     value = run.json
     assert list(value) == [
-        *("model", "machine", "backend", "plain_tokens_per_s", "rows", "governor", "busy"),
+        *(
+            "model",
+            "machine",
+            "backend",
+            "plain_tokens_per_s",
+            "rows",
+            "governor",
+            "busy",
+            "answered_before",
+        ),
     ]
     assert (value["model"], value["backend"], value["machine"]) == ("demo", "cpu", "Scripted CPU")
     assert [row["block"] for row in value["rows"]] == [2, 4, 8]
@@ -28,6 +37,14 @@ def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
     best = max(value["plain_tokens_per_s"], *(row["tokens_per_s"] for row in value["rows"]))
     assert governor["of_best_fixed"] == pytest.approx(governor["tokens_per_s"] / best)
     assert value["busy"] == []
+    assert list(value["answered_before"]) == ["plain", "auto", "lookup"]
+    last = engine.asked[-3:]
+    assert [(asked.params.draft, asked.params.lookup) for asked in last] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+    assert [message.content for message in last[0].chat][1] == engine.script.text
 
 
 def test_beside_busy_programs(
@@ -73,9 +90,12 @@ def test_blocks_up_to_the_trained_one(
 def test_modes_take_turns_on_the_same_prompts(slipstream: Slipstream, engine: FakeEngine) -> None:
     slipstream("bench", "--runs", "2", "--max-tokens", "9")
     modes = [(False, None), (True, 2), (True, 4), (True, 8), (True, None)]
-    turns = [(ask.chat[0].content, ask.params.draft, ask.params.block) for ask in engine.asked]
+    asked = [ask for ask in engine.asked if len(ask.chat) == 1]
+    turns = [(ask.chat[0].content, ask.params.draft, ask.params.block) for ask in asked]
     warm_up = [(PROMPTS[0], *mode) for mode in modes]
-    assert turns == warm_up + 2 * [(prompt, *mode) for prompt in PROMPTS for mode in modes]
+    in_turns = warm_up + 2 * [(prompt, *mode) for prompt in PROMPTS for mode in modes]
+    assert turns[: len(in_turns)] == in_turns
+    assert turns[len(in_turns) :] == 2 * [(prompt, False, None) for prompt in PROMPTS]
     assert {ask.params.max_tokens for ask in engine.asked} == {9}
 
 
@@ -85,7 +105,8 @@ def test_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
     assert value["plain_tokens_per_s"] > 0
     assert value["rows"] == []
     assert set(value["governor"].values()) == {None}
-    assert not any(ask.params.draft for ask in engine.asked)
+    assert not any(ask.params.draft for ask in engine.asked if not ask.params.lookup)
+    assert list(value["answered_before"]) == ["plain", "lookup"]
 
 
 def test_nothing_to_time_is_null(slipstream: Slipstream, engine: FakeEngine) -> None:
@@ -100,7 +121,8 @@ def test_a_table_for_people(slipstream: Slipstream) -> None:
     lines = run.out.splitlines()
     assert lines[0].startswith("Built-in guide on gpu (Scripted GPU)")
     names = [line[:10].strip() for line in lines[1:]]
-    assert names == ["plain", "block 2", "block 4", "block 8", "auto"]
+    modes = ["plain", "block 2", "block 4", "block 8", "auto"]
+    assert names == [*modes, "a question", "plain", "auto", "lookup"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from tests.cli.support import Run, Slipstream
 
 NAMES = [
     *("native library", "model", "answers", "logits"),
-    *("lossless", "acceptance", "stream", "second turn"),
+    *("lossless", "acceptance", "stream", "lookup", "second turn"),
 ]
 
 
@@ -82,7 +82,7 @@ def test_a_drafter_that_changes_the_text(slipstream: Slipstream, engine: Bent) -
 
     engine.bend = bend
     told = failures(slipstream("selftest", "--json"))
-    assert list(told) == ["lossless"]
+    assert list(told) == ["lossless", "lookup"]
     assert "from token 3 on" in told["lossless"]
 
 
@@ -101,6 +101,21 @@ def test_nothing_is_accepted(slipstream: Slipstream, engine: Bent) -> None:
     assert list(failures(slipstream("selftest", "--json"))) == ["acceptance"]
 
 
+def test_a_lookup_that_changes_the_text(slipstream: Slipstream, engine: Bent) -> None:
+    def bend(ask: Ask, event: Event) -> Event:
+        if isinstance(event, Finished) and ask.params.draft and ask.chat[-1] == ask.chat[0]:
+            known = (
+                event.answer.token_ids if len(ask.chat) == 1 else (*event.answer.token_ids[:3], -1)
+            )
+            return replace(event, answer=replace(event.answer, token_ids=known))
+        return event
+
+    engine.bend = bend
+    told = failures(slipstream("selftest", "--json"))
+    assert list(told) == ["lookup"]
+    assert "differs from token 3 on" in told["lookup"]
+
+
 def test_a_stream_that_loses_a_character(slipstream: Slipstream, engine: Bent) -> None:
     def bend(_: Ask, event: Event) -> Event:
         return replace(event, text=event.text[:-1]) if isinstance(event, Decoded) else event
@@ -113,7 +128,7 @@ def test_a_second_turn_that_remembers_wrongly(slipstream: Slipstream, engine: Be
     turns: list[int] = []
 
     def bend(ask: Ask, event: Event) -> Event:
-        if isinstance(event, Finished) and len(ask.chat) == 3:
+        if isinstance(event, Finished) and ask.chat[-1] != ask.chat[0] and len(ask.chat) == 3:
             turns.append(1)
             ids = event.answer.token_ids[: len(turns)]
             return replace(event, answer=replace(event.answer, token_ids=ids))

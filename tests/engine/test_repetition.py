@@ -134,6 +134,11 @@ class Looping:
         emitted = tuple(itertools.islice(self._tokens, n_draft + 1))
         return NativeRound(WidthReason.FIXED, emitted[:-1], emitted, 1, 1, 0, 0, None, 1)
 
+    def round_given(self, draft: Sequence[int]) -> NativeRound:
+        native = self.round(len(draft), governed=False)
+        assert native.drafted == tuple(draft), "a loop is looked up as it goes on"
+        return native
+
     def finite(self, row: int) -> bool:
         return True
 

@@ -1,7 +1,7 @@
 """The painted meters. Each says the same in words, for a screen reader.
 
-Accepted tokens are filled, rejected ones hollow and struck through, the target's own
-token dotted: the sign is never the colour alone.
+Accepted tokens are filled, with a hole where they came from the text so far; rejected ones
+hollow and struck through, the target's own token dotted: the sign is never the colour alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.engine import RoundRecord
+from app.engine import Origin, RoundRecord
 from app.ui.look import theme
 from app.ui.look.labels import tip
 from app.ui.look.language import tr
@@ -166,12 +166,13 @@ class BlockStrip(Painted):
         self.say(text or "no rounds yet")
 
     def cells(self, row: int) -> list[tuple[str, str]]:
-        """Sign and token of each cell of a row: accepted, rejected or replaced.
+        """Sign and token of each cell of a row: accepted, copied, rejected or replaced.
 
         The target's own token stands where the first rejected one would have been.
         """
         record = self._records[row]
-        kept = [("accepted", text) for text in record.emitted[: record.accepted]]
+        held = "copied" if record.origin is Origin.LOOKUP else "accepted"
+        kept = [(held, text) for text in record.emitted[: record.accepted]]
         own = [("replaced", text) for text in record.emitted[record.accepted :]]
         lost = [("rejected", text) for text in record.drafted[record.accepted :]]
         return kept + own + lost
@@ -237,10 +238,13 @@ def _cell(sign: str, width: float, height: float, ratio: float, colours: Palette
         painter.drawLine(QPointF(2, middle.y()), QPointF(width - 2, middle.y()))
     else:
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colours.accent if sign == "accepted" else colours.line))
-        if sign == "accepted":
+        painter.setBrush(QColor(colours.line if sign == "none" else colours.accent))
+        if sign != "none":
             painter.drawRoundedRect(place, 2.5, 2.5)
-        else:
+        if sign == "copied":
+            painter.setBrush(QColor(colours.surface))
+            painter.drawEllipse(middle, 2, 2)
+        elif sign == "none":
             painter.drawEllipse(middle, 1.5, 1.5)
     painter.end()
     return result
@@ -248,18 +252,22 @@ def _cell(sign: str, width: float, height: float, ratio: float, colours: Palette
 
 def _describe(record: RoundRecord) -> str:
     own = "".join(record.emitted[record.accepted :])
-    return f"{record.accepted} of {len(record.drafted)} accepted, then “{own}”"
+    source = " from the chat" if record.origin is Origin.LOOKUP else ""
+    return f"{record.accepted} of {len(record.drafted)}{source} accepted, then “{own}”"
 
 
 class Legend(Painted):
     """What the cells of the strip mean, drawn as they are drawn there."""
 
-    _SIGNS: Final = ("accepted", "rejected", "replaced")
+    _SIGNS: Final = ("accepted", "rejected", "replaced", "copied")
     _LINE: Final = 16
 
     def __init__(self) -> None:
         super().__init__("Signs of the strip", self._LINE)
-        self.say("filled: accepted; struck: rejected; dotted: replaced by the model's own token")
+        self.say(
+            "filled: accepted; struck: rejected; dotted: replaced by the model's own token; "
+            "with a hole: accepted, copied from the chat"
+        )
 
     def places(self) -> list[tuple[float, float]]:
         """Where each sign begins: in the next line, where there is no room for its word."""

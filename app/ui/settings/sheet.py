@@ -54,7 +54,7 @@ _NUMBERS: Final = (
 )
 _GROUPS: Final = {
     "Answers": ("verify", *_SAMPLING, "think", "think_budget", "max_tokens", "loop_guard"),
-    "Engine": ("draft_backend", "block", "n_ctx", "kv_type", "threads"),
+    "Engine": ("draft_backend", "block", "lookup", "n_ctx", "kv_type", "threads"),
     "Window": ("theme", "text_size", "zoom", "send_with", "language"),
 }
 """What a group's reset puts back."""
@@ -113,6 +113,7 @@ class SettingsSheet(Sheet):
         )
         self.send = Segments("Send with", {"enter": "Enter", "ctrl-enter": "Ctrl+Enter"})
         self.think = Segments("Thinking", {"off": "Off", "on": "On"})
+        self.lookup = Segments("Draft from the chat", {"off": "Off", "on": "On"})
         self.loop_guard = Segments("Stop loops", {"off": "Off", "on": "On"})
         self.numbers = {
             key: NumberRow(
@@ -147,7 +148,12 @@ class SettingsSheet(Sheet):
         form.addWidget(self.groups["Engine"])
         form.addWidget(QLabel(tr("Drafter runs on")))
         form.addWidget(self.drafter, 0, left)
-        for key in ("block", "n_ctx", "threads"):
+        form.addWidget(numbers["block"])
+        form.addWidget(choice("Draft from the chat", self.lookup))
+        form.addWidget(
+            note("Where an answer repeats the chat word for word, it is drafted from there.")
+        )
+        for key in ("n_ctx", "threads"):
             form.addWidget(numbers[key])
         form.addWidget(QLabel(tr("Keys and values")))
         form.addWidget(self.kv_type, 0, left)
@@ -177,6 +183,7 @@ class SettingsSheet(Sheet):
         self.language.chosen.connect(lambda key: flow.change(language=key))
         self.send.chosen.connect(lambda key: flow.change(send_with=key))
         self.think.chosen.connect(lambda key: flow.change(think=key == "on"))
+        self.lookup.chosen.connect(lambda key: flow.change(lookup=key == "on"))
         self.loop_guard.chosen.connect(lambda key: flow.change(loop_guard=key == "on"))
         for key, row in self.numbers.items():
             follow(key, row.show_value)
@@ -186,6 +193,7 @@ class SettingsSheet(Sheet):
         follow("send_with", self.send.choose)
         follow("language", self.language.choose)
         follow("think", lambda think: self.think.choose("on" if think else "off"))
+        follow("lookup", lambda on: self.lookup.choose("on" if on else "off"))
         follow("loop_guard", lambda guard: self.loop_guard.choose("on" if guard else "off"))
         follow("verify", self._show_verify)
         for key in ("block", "n_ctx", "temperature"):

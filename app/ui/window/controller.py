@@ -229,6 +229,7 @@ class Controller(QObject):
                 Verify(s.verify),
                 sampling,
                 s.block,
+                lookup=s.lookup,
                 think=s.think,
                 loop_guard=s.loop_guard,
                 think_budget=s.think_budget,

@@ -19,6 +19,7 @@ from app.engine import (
     Figures,
     FinishReason,
     LoadedModel,
+    Origin,
     RoundRecord,
     RoundTotals,
     WidthReason,
@@ -209,6 +210,9 @@ def test_an_answer_that_ends_while_it_thinks_is_no_empty_bubble(qtbot: QtBot, lo
 def test_the_strip_shows_each_token_with_its_sign(qtbot: QtBot, look: Theme) -> None:
     strip = BlockStrip(2)
     qtbot.addWidget(strip)
+    strip.show_records([replace(record(2), origin=Origin.LOOKUP)])
+    assert [sign for sign, _ in strip.cells(0)][:3] == ["copied", "copied", "replaced"]
+    assert strip.accessibleDescription().startswith("2 of 7 from the chat accepted")
     strip.show_records([record(9, drafted=15), record(2), record(0, drafted=3)])
     assert [sign for sign, _ in strip.cells(0)] == ["replaced", *["rejected"] * 3]
     assert strip.cells(1)[:3] == [("accepted", " w0"), ("accepted", " w1"), ("replaced", " own")]

@@ -152,7 +152,7 @@ def test_a_gpu_that_is_not_there_says_why(sheet: SettingsSheet) -> None:
 @pytest.mark.parametrize("title", ["Answers", "Engine", "Window"])
 def test_a_group_is_reset_alone(sheet: SettingsSheet, flow: SettingsFlow, title: str) -> None:
     changed = {"top_k": 7, "think": True, "block": 4, "threads": 2, "theme": "dark", "zoom": 150}
-    changed |= {"kv_type": "q8_0", "loop_guard": False}
+    changed |= {"kv_type": "q8_0", "loop_guard": False, "lookup": False}
     flow.change(**changed)
     sheet.groups[title].reset.click()
     first = Settings()
@@ -161,7 +161,7 @@ def test_a_group_is_reset_alone(sheet: SettingsSheet, flow: SettingsFlow, title:
         back
         == {
             "Answers": {"top_k", "think", "loop_guard"},
-            "Engine": {"block", "threads", "kv_type"},
+            "Engine": {"block", "lookup", "threads", "kv_type"},
             "Window": {"theme", "zoom"},
         }[title]
     )

@@ -180,6 +180,14 @@ def test_an_answer_that_repeated_itself_says_so_and_can_be_gone_on_with(rig: Rig
     assert [a.params.loop_guard for a in rig.engine.asked] == [True, True, False]
 
 
+def test_drafting_from_the_chat_can_be_switched_off(rig: Rig) -> None:
+    rig.controller.ask("One")
+    rig.drain(100)
+    rig.flow.change(lookup=False)
+    assert rig.controller.again()
+    assert [a.params.lookup for a in rig.engine.asked] == [True, False]
+
+
 def test_a_turn_that_is_removed_comes_back(rig: Rig) -> None:
     controller = rig.controller
     for text in ("One", "Two"):

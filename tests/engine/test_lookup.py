@@ -1,0 +1,183 @@
+"""Drafts out of the text itself: what is found, when it is believed, and that no text changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.conversation import ChatMessage, Role
+from app.engine import AskParams, Sampling, Verify
+from app.engine.lookup import LEAST, Lookup, Match
+from app.engine.pair import LoadedPair
+from app.engine.stats import Origin
+from app.library import Pair
+
+from .conftest import BACKEND, Asked, ask, chat, opened
+
+
+def brute(text: list[int], most: int) -> Match | None:
+    """By the definition: the longest end of the text that stood before, the latest of equals."""
+    best, place = 0, 0
+    for end in range(LEAST, len(text)):
+        length = 0
+        while length < end and text[end - 1 - length] == text[-1 - length]:
+            length += 1
+        if length >= LEAST and length >= best:
+            best, place = length, end
+    n = min(most, best)
+    if n < 1:
+        return None
+    period = len(text) - place
+    return Match(best, tuple(text[place + i % period] for i in range(n)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.lists(st.integers(0, 2), max_size=90), most=st.integers(0, 20), parts=st.integers(1, 4)
+)
+def test_it_finds_what_the_definition_says(text: list[int], most: int, parts: int) -> None:
+    lookup = Lookup()
+    for i in range(parts):
+        lookup.extend(text[i * len(text) // parts : (i + 1) * len(text) // parts])
+    found, wanted = lookup.find(most), brute(text, most)
+    if wanted is None or found is None:
+        assert found is wanted
+    else:  # of many places only the latest are compared
+        assert found.length <= wanted.length
+        assert found == wanted or found.length < wanted.length
+
+
+def test_nothing_is_found_in_what_never_repeats() -> None:
+    lookup = Lookup(range(1000))
+    assert lookup.find(15) is None
+    lookup.extend(range(LEAST - 1))
+    assert lookup.find(15) is None
+    lookup.extend([LEAST - 1])
+    assert lookup.find(15) == Match(LEAST, tuple(range(LEAST, 2 * LEAST)))
+    assert lookup.find(3) == Match(LEAST, (8, 9, 10))
+    assert lookup.find(0) is None
+
+
+def test_a_longer_match_gives_more() -> None:
+    source = list(range(200))
+    lookup = Lookup(source)
+    lookup.extend(source[:40])
+    assert lookup.find(100) == Match(40, tuple(range(40, 80)))
+
+
+def test_what_fails_is_believed_less_until_it_holds_again() -> None:
+    lookup, short, long = Lookup(), Match(8, (1,) * 8), Match(16, (1,) * 15)
+    assert lookup.trusts(short)
+    lookup.record(8, 3)
+    assert not lookup.trusts(short)
+    assert lookup.trusts(long)
+    lookup.record(15, 15)
+    assert lookup.trusts(short)
+
+
+@pytest.mark.parametrize("row_steps", [0.05, 0.1, 0.22])
+def test_no_text_makes_it_lose_more_than_three_in_a_hundred(row_steps: float) -> None:
+    """Whatever the lengths of matches and of what holds of them, in answers of 500 tokens and
+    more: a row of a verify costs up to that many plain steps on the devices that were measured."""
+    chance = random.Random(7)
+    for _ in range(400):
+        lookup, tokens, steps = Lookup(), 0, 0.0
+        like = chance.random()
+        while tokens < 500:
+            length = chance.choice([8, 9, 12, 16, 20, 31, 64, 128])
+            match = Match(length, (0,) * min(15, length))
+            n = len(match.tokens)
+            if chance.random() < 0.5 or not lookup.trusts(match):
+                tokens, steps = tokens + 1, steps + 1
+                continue
+            accepted = n if chance.random() < like else chance.randrange(n)
+            lookup.record(n, accepted)
+            tokens, steps = tokens + 1 + accepted, steps + 1 + row_steps * n
+        assert steps <= 1.03 * tokens
+
+
+def test_the_worst_a_text_can_do_is_little() -> None:
+    """It can make every draft fail just so that the next is still made."""
+    lookup, failed = Lookup(), 0
+    for length in [8, *range(8, 129)] * 3:
+        match = Match(length, (0,) * min(15, length))
+        if lookup.trusts(match):
+            lookup.record(len(match.tokens), 0)
+            failed += 1
+    assert failed <= 5
+
+
+# --- with the demo pair ---------------------------------------------------------------------
+
+QUESTION = "What is DFlash?"
+
+
+@pytest.fixture(scope="module")
+def again(demo: LoadedPair) -> tuple[ChatMessage, ...]:
+    """A chat whose next answer stands in it word for word."""
+    demo.native.reset()
+    first = ask(demo, chat(QUESTION), AskParams(max_tokens=120)).answer.text
+    answer = ChatMessage(Role.ASSISTANT, first)
+    return (*chat(QUESTION), answer, *chat(QUESTION))
+
+
+@pytest.fixture(scope="module")
+def alone(demo_files: Pair, _named_backend: None) -> Iterator[LoadedPair]:
+    """The target without its drafter."""
+    yield from opened(replace(demo_files, draft=None), BACKEND, n_ctx=2048)
+
+
+def origins(asked: Asked) -> list[Origin]:
+    return [d.round.origin for d in asked.stream if d.round and d.round.drafted]
+
+
+def test_an_answer_that_was_given_before_is_looked_up(
+    cold: LoadedPair, again: tuple[ChatMessage, ...]
+) -> None:
+    params = AskParams(max_tokens=120, block=8)
+    with_, without = (ask(cold, again, replace(params, lookup=on)) for on in (True, False))
+    assert with_.answer.token_ids == without.answer.token_ids
+    assert Origin.LOOKUP in origins(with_)
+    assert set(origins(without)) == {Origin.DRAFTER}
+    totals = with_.answer.totals
+    assert totals.rows_from["lookup"] == totals.looked_up > 0
+    assert sum(totals.rows_from.values()) == totals.drafted
+    assert totals.looked_up_accepted > totals.looked_up // 2
+    # by position only what the drafter did
+    rounds = sum(origin is Origin.DRAFTER for origin in origins(with_))
+    assert (totals.drafted_at or (0,))[0] == rounds
+    assert sum(totals.accepted_at) == totals.accepted - totals.looked_up_accepted
+
+
+def test_without_a_drafter_too(
+    cold: LoadedPair, alone: LoadedPair, again: tuple[ChatMessage, ...]
+) -> None:
+    plain = ask(cold, again, AskParams(max_tokens=120, draft=False)).answer
+    asked = ask(alone, again, AskParams(max_tokens=120))
+    assert asked.answer.token_ids == plain.token_ids
+    assert set(origins(asked)) == {Origin.LOOKUP}
+    length = asked.answer.totals.mean_accepted_length
+    assert length is not None
+    assert length > 2
+    assert not ask(alone, again, AskParams(max_tokens=60, lookup=False)).answer.totals.drafted
+
+
+@pytest.mark.parametrize("verify", [Verify.HOST_SAMPLE, Verify.GPU_SAMPLE])
+def test_a_seed_gives_its_text_with_and_without(
+    cold: LoadedPair, alone: LoadedPair, again: tuple[ChatMessage, ...], verify: Verify
+) -> None:
+    params = AskParams(
+        max_tokens=48, verify=verify, sampling=Sampling(temperature=0.6, top_p=0.95, seed=11)
+    )
+    texts = {
+        ask(pair, again, replace(params, lookup=on, block=block)).answer.token_ids
+        for pair in (cold, alone)
+        for on in (True, False)
+        for block in (None, 2, 16)
+    }
+    assert len(texts) == 1
