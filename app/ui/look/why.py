@@ -136,7 +136,8 @@ def acceptance(totals: RoundTotals, context: int = 0, temperature: float | None 
     told = f"Few guesses held ({first:.0%} of the first ones)"
     if temperature is not None and temperature > _HOT:
         return f"{told}: at a temperature of {temperature:.1f} much of the text is chance."
-    if totals.accepted < _HARDLY * totals.drafted:
+    accepted, of = sum(totals.accepted_at), sum(totals.drafted_at)  # of the drafter's own
+    if accepted < _HARDLY * of:
         return (
             "Hardly a guess held, at no place of the block: the drafter may be stored too "
             "coarsely, be given too little of the text, or not belong to this model."

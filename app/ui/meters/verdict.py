@@ -45,7 +45,7 @@ def _why_not(meters: Meters) -> str:
     if counters.kept is None:
         if model is None:
             return tr("No model is loaded.")
-        if not model.has_draft:
+        if not model.has_draft and not counters.totals.drafted:
             return tr("No drafter is loaded: one token at a time.")
     if not counters.totals.rounds:
         if counters.reading:

@@ -317,6 +317,9 @@ def test_no_row_of_guesses_where_nothing_is_drafted(qtbot: QtBot, shown: Meters)
 def test_no_sentence_promises_a_drafter_that_is_not_there(shown: Meters) -> None:
     shown.set_model(replace(MODEL, block=0))
     assert str(verdict(shown)) == "No drafter is loaded: one token at a time."
+    shown.plain_tokens_per_s = 160.0
+    shown.counters.add([replace(record(3), origin=Origin.LOOKUP)] * 3)
+    assert str(verdict(shown)) == "2.5 × faster than without drafting."
     shown.set_model(None)
     assert str(verdict(shown)) == "No model is loaded."
 

@@ -111,6 +111,12 @@ def test_no_reason_without_measure(changes: dict[str, object]) -> None:
     assert reasons(replace(GOOD, **changes)) == []  # type: ignore[arg-type]
 
 
+def test_what_was_looked_up_says_nothing_of_the_drafter() -> None:
+    copied = RoundTotals(rounds=9, drafted=36, accepted=36, looked_up=36, looked_up_accepted=36)
+    (told,) = reasons(replace(GOOD, totals=totals(*[0] * 80) + copied))
+    assert told.startswith("Hardly a guess held")
+
+
 @pytest.mark.parametrize(
     ("first", "later", "says"),
     [
