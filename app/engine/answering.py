@@ -162,10 +162,10 @@ class Answering:
         width = self.params.block or self.model.block or _LOOKED_UP
         most = max(0, min(width, room) - 1)
         match = self._lookup.find(most)
-        origin = Origin.LOOKUP if match and self._lookup.trusts(match) else Origin.DRAFTER
+        copied = match if match and self._lookup.trusts(match) else None
         start = time.perf_counter()
         try:
-            native = self._decode(most, match if origin is Origin.LOOKUP else None)
+            native = self._decode(most, copied)
         except ContextFullError:
             self._reason = FinishReason.CONTEXT
             return Decoded(self.request, "", "", None)
@@ -175,10 +175,11 @@ class Answering:
         self._was_plain = not native.drafted
         if min(native.emitted) <= 0:
             check_numbers(self.native, self.model, row=len(native.emitted) - 1)
-        if origin is Origin.LOOKUP:
-            self._lookup.record(len(native.drafted), len(native.emitted) - 1)
-        agreed = _agreed(match, native.drafted) if origin is Origin.DRAFTER else 0
+        agreed = 0 if copied else _agreed(match, native.drafted)
+        if copied:
+            self._lookup.record(copied, len(native.emitted) - 1, len(native.drafted))
         piece, used = self._take(native.emitted)
+        origin = Origin.LOOKUP if copied else Origin.DRAFTER
         record = self._record(native, used, seconds, origin, agreed)
         self._tally.add(record)
         return Decoded(self.request, piece.text, piece.reasoning, record)

@@ -18,12 +18,20 @@ LEAST: Final = 8
 _LONGEST: Final = 128  # as far back as a match is measured
 _CANDIDATES: Final = 16  # earlier places that are compared, the latest first
 
+_AGAIN: Final = 3  # tokens by which a text is known again near where a copy of it went astray
+_ASTRAY: Final = 16  # tokens that such a difference has at most, here or there
+
+_WORTH: Final = 3  # drafted tokens that one that holds pays for, on the slowest devices
+_SAVED: Final = 48  # what is gained counts for as many drafted tokens that fail later
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`length` tokens at the end of the text stood before; `tokens` came behind them then."""
+    """`length` tokens at the end of the text stood before; `tokens` came behind them then, from
+    `place` on."""
 
     length: int
+    place: int
     tokens: tuple[int, ...]
 
 
@@ -35,6 +43,9 @@ class Lookup:
         self._last: dict[tuple[int, ...], int] = {}  # the last place behind a stretch
         self._before: list[int] = []  # behind each place, the one before of the same stretch, or 0
         self._needed = LEAST
+        self._gained = 0
+        self._astray = 0  # where the source of a copy went another way; 0: nowhere
+        self._since = 0  # tokens that there were then
         self.extend(tokens)
 
     def extend(self, tokens: Iterable[int]) -> None:
@@ -52,35 +63,45 @@ class Lookup:
         """The longest match, the latest of equals, with at most `most` tokens behind it.
 
         They are no more than the match is long: what is known to repeat so far is the measure
-        of how far it will. None where there is no match.
+        of how far it will. Behind a word that is changed in a copy, a few tokens are enough to
+        go on. None where there is no match.
         """
         text = self._tokens
-        best = place = 0
+        length = place = 0
         for end in islice(self._places(), _CANDIDATES):
+            n = LEAST
+            while n < min(end, _LONGEST) and text[end - n - 1] == text[-n - 1]:
+                n += 1
+            if n > length:
+                length, place = n, end
+        if not length and (place := self._again()):
             length = LEAST
-            while length < min(end, _LONGEST) and text[end - length - 1] == text[-length - 1]:
-                length += 1
-            if length > best:
-                best, place = length, end
-        n = min(most, best)
+        n = min(most, length)
         if n < 1:
             return None
         behind = text[place : place + n]
         period = len(text) - place  # where it repeats itself, it goes on doing so
         while len(behind) < n:
             behind.append(behind[-period])
-        return Match(best, tuple(behind))
+        return Match(length, place, tuple(behind))
 
     def trusts(self, match: Match) -> bool:
         """Whether a match is long enough, by what came of those before."""
         return match.length >= self._needed
 
-    def record(self, drafted: int, accepted: int) -> None:
-        """What came of a draft. One that mostly failed makes the next need twice the length, so
-        that a text of many like beginnings costs a few rounds and no more."""
-        if 2 * accepted < drafted:
+    def record(self, match: Match, accepted: int, drafted: int) -> None:
+        """What came of a draft, before its tokens are added.
+
+        Where drafts fail more than others paid for, the next needs twice the length: a text of
+        many like beginnings costs a few rounds and no more.
+        """
+        if accepted < drafted:
+            self._astray, self._since = match.place + accepted, len(self._tokens) + accepted
+        self._gained = min(self._gained + _WORTH * accepted - drafted, _SAVED)
+        if self._gained < 0:
+            self._gained = 0
             self._needed = min(2 * max(self._needed, drafted), 2 * _LONGEST)
-        else:
+        elif accepted:
             self._needed = max(LEAST, self._needed // 2)
 
     def _places(self) -> Iterable[int]:
@@ -89,3 +110,15 @@ class Lookup:
         while end:
             yield end
             end = self._before[end - 1]
+
+    def _again(self) -> int:
+        """Where the source of a copy goes on behind a difference; 0: nowhere to be seen."""
+        text, new = self._tokens, len(self._tokens) - self._since
+        if not self._astray or not _AGAIN <= new <= _ASTRAY:
+            return 0
+        ends = range(self._astray + _AGAIN, min(self._astray + _ASTRAY, self._since) + 1)
+        # first as if a word stood for a word
+        for end in sorted(ends, key=lambda end: abs(end - self._astray - new)):
+            if text[end - _AGAIN : end] == text[-_AGAIN:]:
+                return end
+        return 0

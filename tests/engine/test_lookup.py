@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.conversation import ChatMessage, Role
-from app.engine import AskParams, Sampling, Verify
+from app.engine import AskParams, LoadParams, Sampling, Verify, answering, stats
 from app.engine.lookup import LEAST, Lookup, Match
 from app.engine.pair import LoadedPair
 from app.engine.stats import Origin
@@ -33,7 +35,7 @@ def brute(text: list[int], most: int) -> Match | None:
     if n < 1:
         return None
     period = len(text) - place
-    return Match(best, tuple(text[place + i % period] for i in range(n)))
+    return Match(best, place, tuple(text[place + i % period] for i in range(n)))
 
 
 @settings(max_examples=300, deadline=None)
@@ -58,8 +60,8 @@ def test_nothing_is_found_in_what_never_repeats() -> None:
     lookup.extend(range(LEAST - 1))
     assert lookup.find(15) is None
     lookup.extend([LEAST - 1])
-    assert lookup.find(15) == Match(LEAST, tuple(range(LEAST, 2 * LEAST)))
-    assert lookup.find(3) == Match(LEAST, (8, 9, 10))
+    assert lookup.find(15) == Match(LEAST, LEAST, tuple(range(LEAST, 2 * LEAST)))
+    assert lookup.find(3) == Match(LEAST, LEAST, (8, 9, 10))
     assert lookup.find(0) is None
 
 
@@ -67,17 +69,32 @@ def test_a_longer_match_gives_more() -> None:
     source = list(range(200))
     lookup = Lookup(source)
     lookup.extend(source[:40])
-    assert lookup.find(100) == Match(40, tuple(range(40, 80)))
+    assert lookup.find(100) == Match(40, 40, tuple(range(40, 80)))
 
 
 def test_what_fails_is_believed_less_until_it_holds_again() -> None:
-    lookup, short, long = Lookup(), Match(8, (1,) * 8), Match(16, (1,) * 15)
+    lookup, short, long = Lookup(), Match(8, 8, (1,) * 8), Match(16, 16, (1,) * 15)
     assert lookup.trusts(short)
-    lookup.record(8, 3)
+    lookup.record(short, 2, 8)
     assert not lookup.trusts(short)
     assert lookup.trusts(long)
-    lookup.record(15, 15)
+    lookup.record(long, 15, 15)
     assert lookup.trusts(short)
+
+
+@pytest.mark.parametrize("other", [[900], [900, 901, 902], []], ids=["changed", "more", "less"])
+def test_a_copy_goes_on_behind_a_difference(other: list[int]) -> None:
+    source = list(range(100))
+    lookup = Lookup([*source, *source[:40]])
+    match = lookup.find(15)
+    assert match
+    lookup.record(match, 0, 15)  # token 40 does not come
+    lookup.extend([*other, 41, 42])
+    assert lookup.find(15) is None
+    lookup.extend([43])
+    again = lookup.find(15)
+    assert again == Match(LEAST, 44, tuple(range(44, 44 + LEAST)))
+    assert lookup.find(15)
 
 
 @pytest.mark.parametrize("row_steps", [0.05, 0.1, 0.22])
@@ -90,13 +107,13 @@ def test_no_text_makes_it_lose_more_than_three_in_a_hundred(row_steps: float) ->
         like = chance.random()
         while tokens < 500:
             length = chance.choice([8, 9, 12, 16, 20, 31, 64, 128])
-            match = Match(length, (0,) * min(15, length))
+            match = Match(length, length, (0,) * min(15, length))
             n = len(match.tokens)
             if chance.random() < 0.5 or not lookup.trusts(match):
                 tokens, steps = tokens + 1, steps + 1
                 continue
             accepted = n if chance.random() < like else chance.randrange(n)
-            lookup.record(n, accepted)
+            lookup.record(match, accepted, n)
             tokens, steps = tokens + 1 + accepted, steps + 1 + row_steps * n
         assert steps <= 1.03 * tokens
 
@@ -105,11 +122,62 @@ def test_the_worst_a_text_can_do_is_little() -> None:
     """It can make every draft fail just so that the next is still made."""
     lookup, failed = Lookup(), 0
     for length in [8, *range(8, 129)] * 3:
-        match = Match(length, (0,) * min(15, length))
+        match = Match(length, length, (0,) * min(15, length))
         if lookup.trusts(match):
-            lookup.record(len(match.tokens), 0)
+            lookup.record(match, 0, len(match.tokens))
             failed += 1
     assert failed <= 5
+
+
+# --- on texts, with a target that is known to say what is wanted ----------------------------
+
+CODE = inspect.getsource(answering)
+PROSE = "\n".join(inspect.getdoc(of) or "" for of in (stats, AskParams, LoadParams, Lookup))
+
+
+def length_of(prompt: str, answer: str, most: int = 15) -> float:
+    """The mean accepted length of an answer to a prompt, in words and signs."""
+    ids: dict[str, int] = {}
+
+    def tokens(text: str) -> list[int]:
+        return [ids.setdefault(word, len(ids)) for word in re.findall(r"\s?\w+|\s+|.", text)]
+
+    lookup, wanted = Lookup(tokens(prompt)), tokens(answer)
+    at = rounds = 0
+    while at < len(wanted):
+        match = lookup.find(min(most, len(wanted) - at - 1))
+        drafted = match.tokens if match and lookup.trusts(match) else ()
+        accepted = 0
+        while accepted < len(drafted) and drafted[accepted] == wanted[at + accepted]:
+            accepted += 1
+        if drafted:
+            lookup.record(match, accepted, len(drafted))
+        lookup.extend(wanted[at : at + accepted + 1])
+        at, rounds = at + accepted + 1, rounds + 1
+    return len(wanted) / rounds
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "least"),
+    [
+        pytest.param(f"Repeat this text.\n\n{PROSE}", PROSE, 11.0, id="repeat this text"),
+        pytest.param(
+            f"Say 'token' as 'piece'.\n\n{PROSE}",
+            PROSE.replace("token", "piece"),
+            4.5,  # a word of about twenty is another one
+            id="rewrite with a small change",
+        ),
+        pytest.param(
+            f"Fix this code.\n\n{CODE.replace('self.native', 'self.naitve', 3)}",
+            CODE,
+            12.0,
+            id="fix this code",
+        ),
+        pytest.param("Tell me more.", PROSE, 1.0, id="nothing to copy"),
+    ],
+)
+def test_what_copying_gives(prompt: str, answer: str, least: float) -> None:
+    assert length_of(prompt, answer) >= least
 
 
 # --- with the demo pair ---------------------------------------------------------------------
