@@ -159,7 +159,9 @@ class RoundTally:
         self._draft_ms: float | None = 0.0
         self._sums: list[Any] = [getattr(RoundTotals(), name) for name in _SUMMED]
         self._accepted_per_round: list[int] = []
-        self._alike: Counter[tuple[int, int]] = Counter()  # rounds by what they drafted and kept
+        self._alike: Counter[tuple[int, int]] = (
+            Counter()
+        )  # the drafter's rounds by what they drafted and kept
         self._totals: RoundTotals | None = None  # made when asked for, kept until the next round
 
     def add(self, record: RoundRecord) -> None:
@@ -176,11 +178,12 @@ class RoundTally:
     def totals(self) -> RoundTotals:
         if self._totals is None:
             drafted_at, accepted_at = self._at
+            sums = dict(zip(_SUMMED, self._sums, strict=True))
             self._totals = RoundTotals(
                 rounds=self._rounds,
-                drafted=sum(drafted_at),
+                drafted=sum(drafted_at) + sums["looked_up"],
                 draft_ms=self._draft_ms,
-                **dict(zip(_SUMMED, self._sums, strict=True)),
+                **sums,
                 accepted_per_round=tuple(self._accepted_per_round),
                 drafted_at=tuple(drafted_at),
                 accepted_at=tuple(accepted_at),

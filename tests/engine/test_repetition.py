@@ -135,9 +135,12 @@ class Looping:
         return NativeRound(WidthReason.FIXED, emitted[:-1], emitted, 1, 1, 0, 0, None, 1)
 
     def round_given(self, draft: Sequence[int]) -> NativeRound:
-        native = self.round(len(draft), governed=False)
-        assert native.drafted == tuple(draft), "a loop is looked up as it goes on"
-        return native
+        emitted: list[int] = []
+        for token in (*draft, None):
+            emitted.append(next(self._tokens))
+            if emitted[-1] != token:
+                break
+        return NativeRound(WidthReason.FIXED, tuple(draft), tuple(emitted), 1, 1, 0, 0, None, 1)
 
     def finite(self, row: int) -> bool:
         return True
