@@ -30,6 +30,14 @@ _ITEM: Final = re.compile(r"([*+-])(?=[ \t]|$)|(\d{1,9})([.)])(?=[ \t]|$)")
 _NOTE: Final = re.compile(r"\[\^(\d{1,4})\]:[ \t]*")
 _FORMULA: Final = re.compile(r"\$\$|\\\[")
 _DELIMITERS: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_WHOLE: Final = re.compile(
+    r"(?<!`)(`+)(?!`).{0,300}?[^`]\1(?!`)"
+    r"|\$(?=\S)[^$]{0,300}?(?<=\S)\$(?!\d)"
+    r"|\\\(.{0,300}?\\\)"
+)
+"""Code and formulas in the row of a table, of a length that a look through it stays short."""
+
+_PIPE: Final = re.compile(r"(?<!\\)\|")
 _TAB: Final = 4
 
 
@@ -323,7 +331,8 @@ class Blocks:
         before, newline, head = here.source.rpartition("\n")
         if "|" not in head or (here.torn and not newline):
             return False
-        marks, header = _split(text), _split(head)
+        marks = _split(text)
+        header = _split(head, len(marks))
         if len(marks) != len(header):
             return False
         if before:
@@ -455,7 +464,17 @@ def _may_interrupt(item: re.Match[str], text: str, here: Paragraph | None) -> bo
     return not here or bool(text[item.end() :].strip(" \t") and (item[1] or int(item[2]) == 1))
 
 
-def _split(row: str) -> list[str]:
+def _split(row: str, columns: int = 0) -> list[str]:
+    """The cells of `row`. A pipe in code or in a formula is a sign of it where there would be
+    more than `columns` otherwise and are as many then: models forget to escape it."""
+    cells = _parted(row)
+    if 0 < columns < len(cells):
+        kept = _parted(_WHOLE.sub(lambda part: _PIPE.sub(r"\|", part[0]), row))
+        cells = kept if len(kept) == columns else cells
+    return cells
+
+
+def _parted(row: str) -> list[str]:
     from markdown_it.rules_block.table import escapedSplit
 
     cells = [cell.strip() for cell in escapedSplit(row.strip(" \t"))]
@@ -467,8 +486,10 @@ def _split(row: str) -> list[str]:
 
 
 def _cells(row: str, columns: int) -> list[str]:
-    cells = _split(row)[:columns]
-    return cells + [""] * (columns - len(cells))
+    """As many as there are columns: what is too much stays in the last."""
+    cells = _split(row, columns)
+    last = [" | ".join(cells[columns - 1 :])] if len(cells) > columns else cells[columns - 1 :]
+    return [*cells[: columns - 1], *last] + [""] * (columns - len(cells))
 
 
 def _seam(source: str) -> int:

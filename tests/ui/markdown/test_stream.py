@@ -51,6 +51,28 @@ never closed
 ``"""
 
 
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [
+        ("| `string | null` | either |", ("`string | null`", "either")),
+        ("| $|x|$ | norm |", ("$|x|$", "norm")),
+        (r"| \(|x|\) and ``a|`b`` | `\|` |", (r"\(|x|\) and ``a|`b``", "`|`")),
+        ("| a | b | c | d |", ("a", "b | c | d")),
+        ("| `a | b` | c | d |", ("`a", "b` | c | d")),
+        ("| $5 | $6 |", ("$5", "$6")),
+        ("|$a|$b|", ("$a", "$b")),
+        ("| one |", ("one", "")),
+    ],
+)
+def test_nothing_of_a_row_is_lost(row: str, cells: tuple[str, ...]) -> None:
+    for pieces in ([f"| a | b |\n|---|---|\n{row}\n"], list(f"| a | b |\n|---|---|\n{row}\n")):
+        assert told(pieces)[-1] == cells
+
+
+def test_a_pipe_in_code_is_no_column_of_a_head() -> None:
+    assert told(["| `a|b` | c |\n|---|---|\n"]) == [("table", ["", ""]), ("`a|b`", "c")]
+
+
 def test_code_is_told_as_it_is() -> None:
     code = [t for t in told([TEXT]) if t[0] == "code"]
     assert code == [
