@@ -231,6 +231,8 @@ def table(columns: int) -> QTextTableFormat:
 def cell(*, header: bool) -> QTextTableCellFormat:
     """A cell, with the line under its row."""
     result = QTextTableCellFormat()
+    result.setLeftPadding(Space.S)  # a number and the word at its right are not to be one
+    result.setRightPadding(Space.S)
     result.setBottomBorder(1)
     result.setBottomBorderStyle(QTextTableFormat.BorderStyle.BorderStyle_Solid)
     colours = theme.current()
