@@ -45,7 +45,7 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import AskParams, Backend, KvType, LoadParams
-from app.engine.plain import FRESH
+from app.engine.plain import FRESH, alike
 from app.engine.stats import (
     Origin,
     Pace,
@@ -114,6 +114,7 @@ __all__ = [
     "Verify",
     "WidthReason",
     "FRESH",
+    "alike",
     "backends_folder",
     "preferred_gpu",
     "speedup",

@@ -39,10 +39,11 @@ class PlainSpeed:
         from statistics import median  # here: no start needs it
 
         since = self.now() - FRESH
-        near = [s for when, at, s in self._steps if when >= since and _like(at, context)]
+        near = [s for when, at, s in self._steps if when >= since and alike(at, context)]
         return 1.0 / median(near) if len(near) >= _STEPS and all(near) else None
 
 
-def _like(one: int, other: int) -> bool:
+def alike(one: int, other: int) -> bool:
+    """Whether a plain step takes about as long at one context as at the other, in tokens."""
     low, high = sorted((one, other))
     return high - low <= _CONTEXT[0] or high <= low * _CONTEXT[1]

@@ -24,6 +24,7 @@ from app.engine import (
     RoundTally,
     RoundTotals,
     WidthReason,
+    alike,
     speedup,
     steady,
     tokens_per_second,
@@ -54,6 +55,7 @@ class Counters:
     """What was counted of one answer; or what is `kept` of one that was not followed."""
 
     kept: Figures | None = None
+    context: int = 0  # tokens of the prompt and of the answer so far
     reading: bool = False  # the prompt is read, no round has come yet
     ended: bool = False
     plain_at_end: float | None = None  # the plain rate that the engine stands by
@@ -73,6 +75,7 @@ class Counters:
             self._tally.add(record)
             self._pace.add(record)
             spent = record.total_ms
+            self.context += len(record.token_ids)
             self._clock += spent
             if not record.drafted and spent > 0:
                 self._steps.append((self._clock, spent))
@@ -143,6 +146,7 @@ class Meters(QObject):
         self.model: LoadedModel | None = None
         self._plain: float | None = None
         self._plain_at = -math.inf  # when that was measured, by the monotonic clock
+        self._plain_context = 0  # and with how many tokens in the context
         self.counters = Counters()
         self._live = Counters()  # of the answer that is followed, on view or not
         self._followed = self._on_view = ""  # ids of turns
@@ -164,7 +168,7 @@ class Meters(QObject):
         """The plain rate that belongs to the answer on view, tokens/s.
 
         Of one that ended, what the engine stood by then. Of one that comes, its own plain steps
-        of the last minute, or what was measured in the last minute before.
+        of the last minute, or what was measured in the last minute before, in such a context.
         """
         counters = self.counters
         if counters.kept:
@@ -172,7 +176,8 @@ class Meters(QObject):
         if counters.ended:
             return counters.plain_at_end
         fresh = time.monotonic() - self._plain_at < FRESH
-        return counters.plain or (self._plain if fresh else None)
+        known = fresh and alike(self._plain_context, counters.context)
+        return counters.plain or (self._plain if known else None)
 
     @property
     def plain_tokens_per_s(self) -> float | None:
@@ -181,7 +186,7 @@ class Meters(QObject):
 
     @plain_tokens_per_s.setter
     def plain_tokens_per_s(self, rate: float | None) -> None:
-        self._plain, self._plain_at = rate, time.monotonic()
+        self._plain, self._plain_at, self._plain_context = rate, time.monotonic(), 0
 
     @property
     def block(self) -> int:
@@ -223,10 +228,14 @@ class Meters(QObject):
         self._followed = turn
         if turn == self._on_view:
             self.counters = counters
+        reply.prefilled.connect(lambda event: self._begin(counters, event.prompt_tokens))
         reply.decoded.connect(lambda text, reasoning, rounds: self._add(counters, rounds))
         reply.finished.connect(lambda answer: self._end(counters, answer))
         reply.failed.connect(lambda _: self._stop(counters))
         self._later()
+
+    def _begin(self, counters: Counters, prompt: int) -> None:
+        counters.context = prompt
 
     def _add(self, counters: Counters, records: list[RoundRecord]) -> None:
         counters.add(records)
@@ -235,6 +244,7 @@ class Meters(QObject):
     def _end(self, counters: Counters, answer: Answer) -> None:
         """What the engine knows of plain decoding now; a rate it no longer stands by goes."""
         self.plain_tokens_per_s = answer.plain_tokens_per_s
+        self._plain_context = answer.prompt_tokens + answer.completion_tokens
         counters.ended, counters.plain_at_end = True, answer.plain_tokens_per_s
         self._stop(counters)
 

@@ -258,6 +258,31 @@ def test_a_plain_rate_of_long_ago_is_no_measure(
     assert str(verdict(shown)) == "Drafting. How much faster was not measured yet."
 
 
+def test_a_plain_rate_of_another_context_is_no_measure(shown: Meters) -> None:
+    shown.plain_tokens_per_s = 100.0  # as it is when a model was loaded: nothing is in the context
+    for context, measured in ((400, True), (5_000, False)):
+        shown.counters.context = context
+        shown.counters.add([record(3)] * 4)
+        assert (shown.speedup is not None) is measured
+    assert str(verdict(shown)) == "Drafting. How much faster was not measured yet."
+    shown.counters.add([record(0, drafted=0, ms=20.0)] * 3)  # its own are
+    assert shown.plain == pytest.approx(50.0)
+
+
+def test_a_long_question_has_no_ratio_by_a_short_one(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text="one two three " * 40)))
+    meters = window.meters
+    wait_until(lambda: meters.plain is not None)
+    for question, measured in (("Go", True), ("word " * 2_000, False)):
+        window.controller.ask(question)
+        wait_until(lambda: meters.counters.totals.rounds > 4)
+        assert window.controller.busy
+        assert (meters.speedup is not None) is measured
+        wait_until(lambda: not window.controller.busy)
+
+
 def test_an_answers_own_plain_steps_are_a_measure(
     shown: Meters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
