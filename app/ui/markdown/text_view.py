@@ -54,6 +54,7 @@ class TextView(QTextBrowser):
         self._areas: list[QRectF] = []  # of those that did not change since
         self._buttons: list[_Buttons] = []  # of each piece of code
         self._placed = 0  # pieces of code whose buttons stand where they belong
+        self._stands: tuple[Decoration, QRectF, bool] | None = None  # the last that was placed
         self._sideways = Sideways(self)
         # Of the bars alone: each paragraph goes as its own words do. The other way round Qt
         # takes a bar at 0 for a text that is scrolled to its end.
@@ -89,6 +90,8 @@ class TextView(QTextBrowser):
                 break
             same += 1
         del self._areas[same:]
+        if same < len(self._decorations):
+            self._stands = None
         self._decorations = decorations
         self._sideways.show(decorations)
         self._placed = min(self._placed, sum(d.kind in PIECES for d in decorations[:same]))
@@ -131,7 +134,7 @@ class TextView(QTextBrowser):
     def resizeEvent(self, event: QResizeEvent) -> None:
         if event.size().width() != event.oldSize().width():
             self._areas.clear()
-            self._placed = 0
+            self._placed, self._stands = 0, None
         super().resizeEvent(event)
         self._place_buttons()
 
@@ -228,7 +231,7 @@ class TextView(QTextBrowser):
 
     def _measure_anew(self) -> None:
         self._areas.clear()
-        self._placed = 0
+        self._placed, self._stands = 0, None
         self._fit()
         self.viewport().update()
 
@@ -253,10 +256,14 @@ class TextView(QTextBrowser):
         pieces = [i for i, d in enumerate(self._decorations) if d.kind in PIECES]
         last = max(0, len(pieces) - 1)  # may still grow
         for n in range(self._placed, len(pieces)):
-            area = self._area(pieces[n])
-            if not self._sideways.place(n, area):
+            piece, area = self._decorations[pieces[n]], self._area(pieces[n])
+            if (piece, area, wraps) == self._stands:
+                continue
+            if self._sideways.place(n, area):
+                self._stands = piece, QRectF(area), wraps
+            else:
                 last = min(last, n)
-            if self._decorations[pieces[n]].kind is not Kind.CODE:
+            if piece.kind is not Kind.CODE:
                 continue
             buttons = self._buttons[codes.index(pieces[n])]
             right, top = round(area.right()) - 34, round(area.top()) + 4

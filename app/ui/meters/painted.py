@@ -46,9 +46,10 @@ class Painted(QWidget):
         """How often it was painted, for the test that it is not too often."""
 
     def say(self, text: str) -> None:
+        """It is painted anew where it says something else."""
         if self.accessibleDescription() != text:
             self.setAccessibleDescription(text)
-        self.update()
+            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self.painted += 1
@@ -73,6 +74,8 @@ class Sparkline(Painted):
         self._plain: float | None = None
 
     def show_rates(self, rates: Sequence[float], plain: float | None) -> None:
+        if (tuple(rates), plain) != (self._rates, self._plain):
+            self.update()
         self._rates, self._plain = tuple(rates), plain
         if rates:
             low, high, now = min(rates), max(rates), rates[-1]
@@ -124,7 +127,10 @@ class PositionBars(Painted):
 
     def show_shares(self, shares: list[float | None], places: int) -> None:
         """A share of None is not told: too few rounds drafted the position."""
-        self._shares, self._places = shares, max(1, places, len(shares))
+        before, self._places = self._places, max(1, places, len(shares))
+        self._shares = shares
+        if self._places != before:
+            self.update()
         known = [(i, share) for i, share in enumerate(shares, 1) if share is not None]
         text = ", ".join(f"{i}: {share:.0%}" for i, share in known)
         self.say(text or "too little drafted yet")

@@ -296,6 +296,19 @@ def test_what_is_quoted_deeply_stays_on_the_page(qtbot: QtBot, look: Theme) -> N
         assert found.block().layout().lineCount() == 1
 
 
+def test_code_that_is_told_again_has_its_buttons(qtbot: QtBot, look: Theme) -> None:
+    view = shown(qtbot, "```\ncode\n```\n", 420)
+    writer = DocumentWriter(view.document())
+    stream = MarkdownStream(writer)
+    for piece in ("Before.\n\n``", "`\ncode\n", "```\n", "after", " it"):
+        stream.feed(piece)
+        view.decorate(list(writer.decorations))
+        seen = [b for b in view.findChildren(IconButton) if b.isVisible()]
+        assert len(seen) == (0 if piece.startswith("Before") else 2)
+    (copy,) = (b for b in seen if b.accessibleName() == "Copy this code")
+    assert copy.y() > view.cursorRect(view.document().find("Before")).bottom()
+
+
 def test_a_diff_has_colours(
     open_window: OpenWindow, ask: Callable[[MainWindow, str], None], wait_until: WaitUntil
 ) -> None:

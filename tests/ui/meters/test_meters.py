@@ -389,12 +389,30 @@ def test_meters_are_painted_at_most_fifteen_times_a_second(
     reply = bridge.ask(HELLO, AskParams())
     shown.follow(reply)
     before, began = panel.strip.painted, time.monotonic()
-    for _ in range(50):
-        reply.decoded.emit("", "", [record(3)])
+    for i in range(50):
+        reply.decoded.emit("", "", [record(i % 7)])
         qtbot.wait(10)
     most = (time.monotonic() - began) * 15 + 1  # of as long as it took on this machine
     assert 2 <= panel.strip.painted - before <= most
     assert 2 <= len(told) <= most
+
+
+def test_what_shows_the_same_is_not_painted_again(qtbot: QtBot, look: Theme, shown: Meters) -> None:
+    panel = MeterPanel(shown)
+    qtbot.addWidget(panel)
+    panel.resize(panel.width(), 900)
+    panel.show()
+    shown.counters.add([record(3)] * 80)
+    panel.refresh()
+    qtbot.wait(50)
+    before = [part.painted for part in panel.findChildren(Painted)]
+    shown.counters.add([record(3)] * 80)
+    panel.refresh()
+    qtbot.wait(50)
+    assert [part.painted for part in panel.findChildren(Painted)] == before
+    shown.counters.add([record(2)])
+    panel.refresh()
+    qtbot.waitUntil(lambda: sum(part.painted for part in panel.findChildren(Painted)) > sum(before))
 
 
 def test_a_hidden_panel_is_not_worked_on(
