@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 7
+#define SLIP_ABI 8
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -236,10 +236,21 @@ typedef enum slip_verify {
     SLIP_VERIFY_GPU_SAMPLE  = 2  /* drawn on the device: only tokens come to the host */
 } slip_verify;
 
-/* The random number for a token depends on nothing but the seed and the token's
- * absolute position, so the same seed gives the same text with a drafter, without
- * one, and at any block length. The two ways of sampling draw from the same distribution,
- * but not the same tokens. */
+typedef struct slip_bias {
+    int32_t token;
+    float   bias; /* added to its logit */
+} slip_bias;
+
+/* Biases and penalties change the logits before anything is chosen, also greedily; see
+ * llama_sampler_init_logit_bias and llama_sampler_init_penalties. After the biases, the logit of a
+ * token that is c > 0 times among the last `penalty_last_n` before its place (prompt, answer, and
+ * in a verify the drafted tokens before it) is divided by `repeat_penalty`, or multiplied where it
+ * is not positive; then c * `frequency_penalty` + `presence_penalty` are taken off.
+ *
+ * The random number for a token depends on nothing but the seed and the token's
+ * absolute position, and its penalties on nothing but the tokens before it, so the same seed
+ * gives the same text with a drafter, without one, and at any block length. The two ways of
+ * sampling draw from the same distribution, but not the same tokens. */
 typedef struct slip_sampling {
     uint32_t size;
     int32_t  verify;      /* slip_verify */
@@ -248,6 +259,12 @@ typedef struct slip_sampling {
     float    top_p;       /* 1: all */
     float    min_p;       /* 0: all */
     uint64_t seed;
+    float    presence_penalty;  /* 0: none */
+    float    frequency_penalty; /* 0: none */
+    float    repeat_penalty;    /* above 0; 1: none */
+    int32_t  penalty_last_n;    /* 0: no penalties; -1: all tokens count */
+    const slip_bias * biases;   /* n_biases of them, may be NULL without any; of one token all are added */
+    int32_t  n_biases;
 } slip_sampling;
 
 typedef struct slip_prompt_options {
@@ -383,10 +400,18 @@ SLIP_API slip_status slip_last_logits(slip_pair * pair, int32_t row, float * log
  * its final norm. Forgets all tokens. */
 SLIP_API slip_status slip_eval_draft(slip_pair * pair, const int32_t * tokens, int32_t n_tokens, int32_t anchor, float * features, float * hidden, slip_error * error);
 
+/* Tokens before some rows, for penalties: row i comes behind `before` and, if `block` is not NULL, the
+ * first i of it, which has one token less than there are rows. Without `block` all rows stand at one place. */
+typedef struct slip_past {
+    const int32_t * before;   /* may be NULL if there are none; with `block` there is one */
+    int32_t         n_before;
+    const int32_t * block;
+} slip_past;
+
 /* Chooses a token for each of `n_rows` rows of `n_vocab` logits as a verify would, on the device
- * `device` (NULL: the CPU); row i stands for position `first_position` + i. For tests of the
+ * `device` (NULL: the CPU); row i draws as for position `first_position` + i. For tests of the
  * distribution. */
-SLIP_API slip_status slip_choose(const char * device, const slip_sampling * sampling, const float * logits, int32_t n_vocab, int32_t n_rows, int32_t first_position, int32_t * tokens, slip_error * error);
+SLIP_API slip_status slip_choose(const char * device, const slip_sampling * sampling, const slip_past * past, const float * logits, int32_t n_vocab, int32_t n_rows, int32_t first_position, int32_t * tokens, slip_error * error);
 
 #ifdef __cplusplus
 }

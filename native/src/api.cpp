@@ -272,12 +272,12 @@ slip_status slip_eval_draft(
     return decoding(pair, error, [&] { pair->eval_draft(tokens, n_tokens, anchor, features, hidden); });
 }
 
-slip_status slip_choose(const char * device, const slip_sampling * sampling, const float * logits, int32_t n_vocab, int32_t n_rows,
-        int32_t first_position, int32_t * tokens, slip_error * error) {
+slip_status slip_choose(const char * device, const slip_sampling * sampling, const slip_past * past, const float * logits, int32_t n_vocab,
+        int32_t n_rows, int32_t first_position, int32_t * tokens, slip_error * error) {
     return guarded(error, [&] {
         check_size(*sampling, "sampling");
         start_backends();
-        slip_choose_rows(slip_device_find(device), *sampling, logits, n_vocab, n_rows, first_position, tokens);
+        slip_choose_rows(slip_device_find(device), *sampling, *past, logits, n_vocab, n_rows, first_position, tokens);
     });
 }
 

@@ -96,6 +96,10 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
     }
 
     llama_context * ctx = models_.ctx_target.get();
+    held_.insert(held_.end(), tokens, tokens + n);
+    if (n_outputs > 0) {
+        sampler_.install(ctx, held_.data(), position() - n_outputs + 1, n_outputs);
+    }
     const int32_t reused = llama_perf_context(ctx).n_reused;
     slip_log_take_errors();
     const int32_t status = processed(ctx, batch);
@@ -114,7 +118,6 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
         throw slip_failure(SLIP_ERROR_DEVICE, "A pass failed with status " + std::to_string(status) + ": " + why,
             "Try again, or choose the CPU.");
     }
-    held_.insert(held_.end(), tokens, tokens + n);
     n_last_    = n;
     n_outputs_ = n_outputs;
 }
@@ -124,14 +127,14 @@ void slip_pair::wait() {
     ++counts_.syncs;
 }
 
-// The target's choice in output row `row` of its last pass, for `position`. After wait().
+// The target's choice in output row `row` of its last pass, for `position`, behind so many held tokens. After wait().
 llama_token slip_pair::target_choice(int32_t row, int32_t position) {
     llama_context * ctx = models_.ctx_target.get();
     const int32_t token = n_last_ - n_outputs_ + row;
     if (sampler_.on_device()) {
         return llama_get_out_token_ith(ctx, token);
     }
-    return sampler_.choose(llama_get_logits_ith(ctx, token), llama_vocab_n_tokens(vocab()), position);
+    return sampler_.choose(llama_get_logits_ith(ctx, token), held_.data(), position, position);
 }
 
 // Logits of output rows of the last pass, wherever they are.
@@ -245,13 +248,12 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
     if (std::any_of(options.tokens, options.tokens + options.n_tokens, [&](int32_t t) { return t < 0 || t >= n_vocab; })) {
         throw slip_failure(SLIP_ERROR_OPTION, "The prompt has a token that is not in the vocabulary.");
     }
-    const slip_sampler sampler(options.sampling);
+    const slip_sampler sampler(options.sampling, n_vocab);
     const bool drafting = options.drafting != 0;
     set_drafting(drafting);
     // Nothing is refused from here on: the answer before this one is over, also if this one is cancelled.
     anchor_  = LLAMA_TOKEN_NULL;
     sampler_ = sampler;
-    sampler_.install(models_.ctx_target.get());
     governor_.begin_answer();
     throw_if_cancelled();
 
@@ -313,7 +315,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     wait();
     const int64_t t_verified = now_us();
     for (int32_t i = 0; drafts && i < n_draft; ++i) {
-        tokens[1 + i] = models_.drafter->drafted(i);
+        tokens[1 + i] = held_[n_before + 1 + i] = models_.drafter->drafted(i);
     }
 
     // Row i holds the target's choice behind token i: keep going while it is what was drafted.
@@ -331,8 +333,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     if (n_held < position() && !llama_memory_seq_rm(llama_get_memory(models_.ctx_target.get()), k_seq, n_held, -1)) {
         throw slip_failure(SLIP_ERROR_INTERNAL, "The recurrent state could not be taken back.");
     }
-    held_.resize(n_before);
-    held_.insert(held_.end(), tokens.begin(), tokens.begin() + 1 + accepted);
+    held_.resize(n_held);
     if (drafting_) {
         models_.drafter->queue(1 + accepted);
     }
@@ -400,7 +401,8 @@ slip_costs slip_pair::measure_costs() {
     options.tokens         = tokens.data();
     options.n_tokens       = std::clamp(models_.n_ctx - models_.shape.block, 1, k_probe_tokens);
     options.drafting       = 1;
-    options.sampling.top_p = 1;
+    options.sampling.top_p          = 1;
+    options.sampling.repeat_penalty = 1;
     const auto begin = [&] {
         reset();
         prompt(options);

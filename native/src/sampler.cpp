@@ -1,6 +1,5 @@
 #include "sampler.h"
 
-#include "device_sampler.h"
 #include "failure.h"
 #include "philox.h"
 
@@ -39,13 +38,18 @@ static bool comparable(const float * logits, int32_t n_vocab) {
     return any && !bad;
 }
 
-slip_sampler::slip_sampler(const slip_sampling & options) : options_(options) {
+slip_sampler::slip_sampler(const slip_sampling & options, int32_t n_vocab) :
+    options_(options),
+    penalties_(options, n_vocab),
+    device_(options, penalties_, n_vocab),
+    n_vocab_(n_vocab) {
     const bool known = options.verify >= SLIP_VERIFY_GREEDY && options.verify <= SLIP_VERIFY_GPU_SAMPLE;
     const bool valid = std::isfinite(options.temperature) && options.temperature >= 0 && options.top_k >= 0 &&
         options.top_p > 0 && options.top_p <= 1 && options.min_p >= 0 && options.min_p < 1;
     if (!known || !valid) {
         throw slip_failure(SLIP_ERROR_OPTION, known ? "The sampling values are out of range." : "Unknown verify mode.");
     }
+    options_.biases = nullptr; // copied with the penalties
 }
 
 bool slip_sampler::greedy() const {
@@ -56,26 +60,34 @@ bool slip_sampler::on_device() const {
     return greedy() || options_.verify == SLIP_VERIFY_GPU_SAMPLE;
 }
 
-void slip_sampler::install(llama_context * ctx) const {
-    if (greedy()) {
-        llama_set_out_argmax(ctx, true);
-    } else if (options_.verify == SLIP_VERIFY_GPU_SAMPLE) {
-        const llama_out_chooser chooser = slip_device_chooser(&options_);
+void slip_sampler::install(llama_context * ctx, const int32_t * before, int32_t n_before, int32_t n_rows) {
+    if (slip_device_sampler * const sampler = device()) {
+        sampler->prepare(before, n_before, n_rows, /*block*/ true);
+        const llama_out_chooser chooser = sampler->chooser();
         llama_set_out_chooser(ctx, &chooser);
     } else {
-        llama_set_out_chooser(ctx, nullptr);
+        llama_set_out_argmax(ctx, on_device());
     }
 }
 
-int32_t slip_sampler::choose(const float * logits, int32_t n_vocab, int32_t position) {
-    if (greedy()) {
-        return argmax(logits, n_vocab);
+slip_device_sampler * slip_sampler::device() {
+    return on_device() && (!greedy() || penalties_.any()) ? &device_ : nullptr;
+}
+
+int32_t slip_sampler::choose(const float * logits, const int32_t * before, int32_t n_before, int32_t position) {
+    if (penalties_.any()) {
+        penalised_.assign(logits, logits + n_vocab_);
+        penalties_.apply(before, n_before, penalised_.data(), n_vocab_);
+        logits = penalised_.data();
     }
-    if (!comparable(logits, n_vocab)) {
+    if (greedy()) {
+        return argmax(logits, n_vocab_);
+    }
+    if (!comparable(logits, n_vocab_)) {
         return 0;
     }
 
-    kept_.resize(n_vocab);
+    kept_.resize(n_vocab_);
     std::iota(kept_.begin(), kept_.end(), 0);
     keep_top_k(logits);
     keep_top_p(logits);

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "device_sampler.h"
+#include "penalties.h"
 #include "slipstream.h"
 
 #include "llama.h"
@@ -13,17 +15,18 @@ class slip_sampler {
 public:
     slip_sampler() = default;
 
-    // Throws SLIP_ERROR_OPTION for values that cannot be used.
-    explicit slip_sampler(const slip_sampling & options);
+    // Throws SLIP_ERROR_OPTION for values that cannot be used with `n_vocab` tokens.
+    slip_sampler(const slip_sampling & options, int32_t n_vocab);
 
     // Whether the target's graph chooses (greedy, or sampling on the device): then choose() is not
     // for it, and no logits come to the host.
     bool on_device() const;
 
-    // Makes passes of `ctx` end in what this sampler needs; it must stay where it is meanwhile.
-    void install(llama_context * ctx) const;
+    // Makes the next pass of `ctx` end in what this sampler needs, which must stay where it is meanwhile. The pass has
+    // `n_rows` rows, 1 or more, the first of which comes behind `before` and each other one behind one token more.
+    void install(llama_context * ctx, const int32_t * before, int32_t n_before, int32_t n_rows);
 
-    // Token for absolute position `position`, given its `n_vocab` logits. Greedy takes the
+    // Token for absolute position `position`, given its logits and the tokens before it, for penalties. Greedy takes the
     // largest (the lowest id among equals). Sampling keeps the top_k largest, of those the
     // smallest set that reaches top_p, of those the ones at least min_p times as likely as
     // the best, and takes argmax(logit / temperature + G(seed, position, token)), G from the
@@ -31,7 +34,10 @@ public:
     // each token has its own G, rounding in one logit cannot move the choice among others.
     // Among NaN (sampling: or with infinity) nothing is likeliest: the choice is token 0, as it is
     // in a device's graph, and who gets 0 looks at the logits.
-    int32_t choose(const float * logits, int32_t n_vocab, int32_t position);
+    int32_t choose(const float * logits, const int32_t * before, int32_t n_before, int32_t position);
+
+    // What chooses in the graph; nullptr where nothing does or it is nothing but an argmax.
+    slip_device_sampler * device();
 
 private:
     bool greedy() const;
@@ -40,5 +46,9 @@ private:
     void keep_min_p(const float * logits);
 
     slip_sampling        options_ = {};
+    slip_penalties       penalties_;
+    slip_device_sampler  device_;
+    int32_t              n_vocab_ = 0;
+    std::vector<float>   penalised_;
     std::vector<int32_t> kept_; // token ids that are still candidates
 };

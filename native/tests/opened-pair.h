@@ -31,7 +31,7 @@ struct opened_pair {
     ~opened_pair() { slip_free(pair); }
 
     // Some tokens, from a cold state.
-    void read_prompt(int n_tokens, bool drafting, slip_verify verify) {
+    void read_prompt(int n_tokens, bool drafting, slip_verify verify, float presence = 0) {
         std::vector<int32_t> tokens(n_tokens);
         std::iota(tokens.begin(), tokens.end(), 100);
         slip_prompt_options options = {};
@@ -39,7 +39,7 @@ struct opened_pair {
         options.tokens   = tokens.data();
         options.n_tokens = n_tokens;
         options.drafting = drafting;
-        options.sampling = { sizeof(slip_sampling), verify, 0.7f, 20, 0.8f, 0.0f, 1 };
+        options.sampling = { sizeof(slip_sampling), verify, 0.7f, 20, 0.8f, 0.0f, 1, presence, 0.0f, 1.0f, 64, nullptr, 0 };
         slip_prompt_result result = {};
         result.size = sizeof(result);
         slip_reset(pair);

@@ -182,6 +182,7 @@ static slip_status prompt(slip_pair * pair, int32_t * token) {
     options.drafting       = 1;
     options.sampling.size  = sizeof(options.sampling);
     options.sampling.top_p = 1;
+    options.sampling.repeat_penalty = 1;
     slip_prompt_result result = {};
     result.size = sizeof(result);
     const slip_status status = slip_prompt(pair, &options, &result, &g_error);
@@ -271,6 +272,8 @@ static void test_choosing(int32_t n_rows) {
     sampling.temperature = 1;
     sampling.top_p       = 1;
     sampling.min_p       = 0.5f;
+    sampling.repeat_penalty = 1;
+    const slip_past past = {};
     const std::vector<float> row = { 1, -9, -9, 1, -9, 1, -9, 1, -9 };
     std::vector<float> logits;
     for (int32_t i = 0; i < n_rows; ++i) {
@@ -278,7 +281,7 @@ static void test_choosing(int32_t n_rows) {
     }
     std::vector<int32_t> tokens(n_rows, -1);
     const auto choose = [&] {
-        return slip_choose(k_name, &sampling, logits.data(), (int32_t) row.size(), n_rows, 0, tokens.data(), &g_error);
+        return slip_choose(k_name, &sampling, &past, logits.data(), (int32_t) row.size(), n_rows, 0, tokens.data(), &g_error);
     };
 
     g_faulty.rough_sums = true;
