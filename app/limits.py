@@ -33,6 +33,12 @@ RANGES: Final[dict[str, Range]] = {
     "top_k": Range(0, 1_000_000),  # beyond any vocabulary
     "top_p": Range(0, 1, above=True),
     "min_p": Range(0, 1, below=True),
+    "presence_penalty": Range(-2, 2),
+    "frequency_penalty": Range(-2, 2),
+    "repeat_penalty": Range(0, 5, above=True),
+    "penalty_last_n": Range(-1, 262_144),
+    "logit_bias": Range(-100, 100),
+    "token": Range(0, 2**31 - 1),
     "seed": Range(0, 2**64 - 1),
     "block": Range(1, 64),
     "max_tokens": Range(0, 262_144),

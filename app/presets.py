@@ -24,6 +24,10 @@ CHOICES: Final = (
     "top_k",
     "top_p",
     "min_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "repeat_penalty",
+    "penalty_last_n",
     "max_tokens",
 )
 """Settings that a chat can have of its own."""

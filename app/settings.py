@@ -21,10 +21,13 @@ from app.errors import OptionError, OutputError
 from app.files import replace_text
 from app.limits import Range
 
-VERSION: Final = 3
+VERSION: Final = 4
 _UNCHOSEN: Final = {"max_tokens": (2, 1024), "n_ctx": (3, 4096)}
 """What versions before that number wrote whether it was chosen or not: a limit of an answer, which
 cut thinking, and a context, where now as much is taken as fits."""
+_UNPENALISED: Final = (4, 1.5, ((1.0, 20, 0.95, 0.0), (0.7, 20, 0.8, 0.0)))
+"""Temperature, top-k, top-p and min-p as Qwen recommends them, which versions before that number
+wrote without the presence penalty that belongs to them."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +58,10 @@ class Settings:
     top_k: int = 20
     top_p: float = 0.8
     min_p: float = 0.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repeat_penalty: float = 1.0
+    penalty_last_n: int = 64
     seed: int | None = None
     block: int | None = None
     lookup: bool = True
@@ -154,6 +161,11 @@ def _usable(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     for name, (since, value) in _UNCHOSEN.items():
         if version < since and table.get(name) == value:
             table = {other: kept for other, kept in table.items() if other != name}
+    since, penalty, usual = _UNPENALISED
+    if version < since and str(table.get("model")).startswith("qwen3.5-"):
+        chosen = tuple(table.get(name) for name in ("temperature", "top_k", "top_p", "min_p"))
+        if table.get("verify") == "gpu-sample" and chosen in usual:
+            table = table | {"presence_penalty": penalty}
     for name, value in table.items():
         if name == "version":
             continue

@@ -42,7 +42,7 @@ def test_saved_is_loaded(file: Path, value: Settings) -> None:
 def test_the_file_is_readable(file: Path) -> None:
     settings.save(file, Settings())
     lines = file.read_text(encoding="utf-8").splitlines()
-    assert lines[:4] == ["version = 3", 'theme = "system"', 'model = "demo"', 'backend = "auto"']
+    assert lines[:4] == ["version = 4", 'theme = "system"', 'model = "demo"', 'backend = "auto"']
     assert not [line for line in lines if line.startswith(("seed", "block"))]
 
 
@@ -57,6 +57,29 @@ def test_the_context_that_nobody_chose_is_as_much_as_fits(file: Path) -> None:
     for chosen in (8192, 4096):
         settings.save(file, Settings(n_ctx=chosen))
         assert settings.load(file).settings.n_ctx == chosen
+
+
+QWEN = 'model = "qwen3.5-4b"\nverify = "gpu-sample"\n'
+
+
+@pytest.mark.parametrize(
+    ("version", "before", "sampling", "penalty"),
+    [
+        (3, QWEN, (1.0, 20, 0.95, 0.0), 1.5),
+        (2, QWEN, (0.7, 20, 0.8, 0.0), 1.5),
+        (4, QWEN, (0.7, 20, 0.8, 0.0), 0.0),
+        (3, QWEN, (0.7, 21, 0.8, 0.0), 0.0),
+        (3, QWEN.replace("gpu-sample", "greedy"), (0.7, 20, 0.8, 0.0), 0.0),
+        (3, "", (0.7, 20, 0.8, 0.0), 0.0),
+    ],
+)
+def test_a_vendors_sampling_gets_the_penalty_that_belongs_to_it(
+    file: Path, version: int, before: str, sampling: tuple[float, ...], penalty: float
+) -> None:
+    names = ("temperature", "top_k", "top_p", "min_p")
+    lines = [f"{name} = {value}\n" for name, value in zip(names, sampling, strict=True)]
+    write(file, f"version = {version}\n{before}{''.join(lines)}")
+    assert settings.load(file).settings.presence_penalty == penalty
 
 
 def test_a_limit_that_was_chosen_stays(file: Path) -> None:

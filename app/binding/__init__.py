@@ -22,12 +22,13 @@ from app.binding.records import (
     PairInfo,
     WidthReason,
 )
-from app.binding.sampling import Sampling, Verify
+from app.binding.sampling import PENALTIES, Sampling, Verify
 from app.binding.vocabulary import NativeVocabulary
 
 __all__ = [
     "ABI",
     "MAX_BLOCK",
+    "PENALTIES",
     "Costs",
     "DeviceInfo",
     "Estimate",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from app.binding.sampling import Sampling, Verify
+from app.binding.structs import Bias
 from app.binding.structs import Sampling as RawSampling
 from app.errors import OptionError, valid_text
 
@@ -90,6 +91,12 @@ def raw_sampling(verify: Verify, sampling: Sampling, seed: int) -> RawSampling:
         top_p=sampling.top_p,
         min_p=sampling.min_p,
         seed=uint64(seed, "seed"),
+        presence_penalty=sampling.presence_penalty,
+        frequency_penalty=sampling.frequency_penalty,
+        repeat_penalty=sampling.repeat_penalty,
+        penalty_last_n=sampling.penalty_last_n,
+        biases=(Bias * len(sampling.logit_bias))(*sampling.logit_bias),
+        n_biases=len(sampling.logit_bias),
     )
 
 

@@ -13,7 +13,7 @@ from app.binding.library import library
 from app.binding.pair import NativePair
 from app.binding.sampling import Sampling, Verify
 from app.binding.status import check
-from app.binding.structs import Error
+from app.binding.structs import Error, Past
 
 
 def choose(
@@ -24,10 +24,14 @@ def choose(
     seed: int,
     position: int = 0,
     device: str | None = None,
+    before: Sequence[int] = (),
+    block: Sequence[int] | None = None,
 ) -> NDArray[np.int32]:
     """Tokens [rows] that a verify would choose for `logits` [rows, vocabulary].
 
-    Row i stands for absolute position `position` + i. `device`: the CPU if None.
+    Row i draws as for absolute position `position` + i, and comes behind the tokens `before` it and
+    the first i of `block` (rows - 1 tokens; None: all rows stand at one place). `device`: the CPU
+    if None.
     """
     logits = np.ascontiguousarray(logits, dtype=np.float32)
     tokens = np.empty(len(logits), dtype=np.int32)
@@ -35,6 +39,7 @@ def choose(
     status = library().slip_choose(
         text(device, "a device") if device else None,
         byref(raw_sampling(verify, sampling, seed)),
+        byref(Past(ints(before), len(before), None if block is None else ints(block))),
         floats(logits),
         logits.shape[1],
         len(logits),

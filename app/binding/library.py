@@ -28,6 +28,7 @@ from app.binding.structs import (
     Info,
     LoadOptions,
     LogCallback,
+    Past,
     PromptOptions,
     PromptResult,
     Rounding,
@@ -36,7 +37,7 @@ from app.binding.structs import (
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 7
+ABI: Final = 8
 _INFO, _WARNING = 1, 2  # SLIP_LOG_INFO and SLIP_LOG_WARNING of the header
 
 _native = logging.getLogger("app.native")
@@ -166,6 +167,7 @@ def _declare(lib: ctypes.CDLL) -> None:
             [
                 c_char_p,
                 POINTER(Sampling),
+                POINTER(Past),
                 POINTER(c_float),
                 *(c_int32, c_int32, c_int32),
                 tokens,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from app import limits
+
+PENALTIES: Final = ("presence_penalty", "frequency_penalty", "repeat_penalty", "penalty_last_n")
 
 
 class Verify(StrEnum):
@@ -25,6 +28,12 @@ class Verify(StrEnum):
 class Sampling:
     """The distribution to draw from, applied in this order.
 
+    `logit_bias` are pairs of a token id and what is added to its logit. Then, as llama.cpp has it,
+    the logit of a token that is c > 0 times among the last `penalty_last_n` tokens before its
+    place (0: no penalties, -1: all; prompt and answer alike) is divided by `repeat_penalty` (1:
+    none), or multiplied where it is not positive, and loses c * `frequency_penalty` +
+    `presence_penalty` (0: none). These hold for greedy choices too.
+
     `top_k` keeps the k most likely tokens (0: all; of equals at the edge none),
     `top_p` the smallest set whose probability reaches p (1: all), `min_p` those
     at least `min_p` times as likely as the best (0: all), each on the untempered
@@ -38,8 +47,16 @@ class Sampling:
     top_p: float = 0.8
     min_p: float = 0.0
     seed: int | None = None
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repeat_penalty: float = 1.0
+    penalty_last_n: int = 64
+    logit_bias: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "top_k", "top_p", "min_p", "seed"):
+        for name in ("temperature", "top_k", "top_p", "min_p", "seed", *PENALTIES):
             if (value := getattr(self, name)) is not None:
                 limits.check(name, value)
+        for token, bias in self.logit_bias:
+            limits.check("token", token)
+            limits.check("logit_bias", bias)

@@ -91,6 +91,10 @@ class Info(Structure):
     ]
 
 
+class Bias(Structure):
+    _fields_ = [("token", c_int32), ("bias", c_float)]
+
+
 class Sampling(Structure):
     _fields_ = [
         ("size", c_uint32),
@@ -100,7 +104,17 @@ class Sampling(Structure):
         ("top_p", c_float),
         ("min_p", c_float),
         ("seed", c_uint64),
+        ("presence_penalty", c_float),
+        ("frequency_penalty", c_float),
+        ("repeat_penalty", c_float),
+        ("penalty_last_n", c_int32),
+        ("biases", POINTER(Bias)),
+        ("n_biases", c_int32),
     ]
+
+
+class Past(Structure):
+    _fields_ = [("before", POINTER(c_int32)), ("n_before", c_int32), ("block", POINTER(c_int32))]
 
 
 class PromptOptions(Structure):

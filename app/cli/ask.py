@@ -36,6 +36,12 @@ _SHAPING: Final = {  # option of `Sampling`: letter, type, what it does
     "top_p": ("P", float, "choose among the fewest tokens that reach this probability; 1 is all"),
     "min_p": ("M", float, "drop tokens less likely than this share of the best; 0 is none"),
 }
+_PENALTIES: Final = {  # the same
+    "presence_penalty": ("P", float, "taken off the logit of a token that came before"),
+    "frequency_penalty": ("F", float, "taken off it for each time it came"),
+    "repeat_penalty": ("R", float, "divides it, or multiplies it where it is negative"),
+    "penalty_last_n": ("N", int, "tokens of prompt and answer that these look back on; -1 is all"),
+}
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -52,6 +58,17 @@ def add_options(parser: ArgumentParser) -> None:
     for name, (letter, kind, does) in _SHAPING.items():
         shown = f"{does} (default when sampling: {getattr(_DEFAULTS, name)})"
         add(_option(name), type=kind, metavar=letter, help=shown)
+    for name, (letter, kind, does) in _PENALTIES.items():
+        shown = f"{does} (default: {getattr(_DEFAULTS, name)})"
+        add(_option(name), type=kind, metavar=letter, help=shown)
+    add(
+        "--logit-bias",
+        type=_bias,
+        metavar="TOKEN=BIAS",
+        action="append",
+        default=[],
+        help="added to the logit of the token of this id; may be given more than once",
+    )
     add("--seed", type=int, metavar="S", help="the same seed gives the same text (default: fresh)")
     add(
         "--max-tokens",
@@ -107,7 +124,11 @@ def prepare(args: Namespace) -> Job:
     params = AskParams(
         max_tokens=args.max_tokens,
         verify=_verify(args),
-        sampling=replace(_DEFAULTS, **_given(args, *_SHAPING, "seed")),
+        sampling=replace(
+            _DEFAULTS,
+            **_given(args, *_SHAPING, *_PENALTIES, "seed"),
+            logit_bias=tuple(args.logit_bias),
+        ),
         block=args.block,
         draft=not args.no_draft,
         lookup=not args.no_lookup,
@@ -216,6 +237,11 @@ def _verify(args: Namespace) -> Verify:
             remedy="Leave one of them out.",
         )
     return verify
+
+
+def _bias(text: str) -> tuple[int, float]:
+    token, _, bias = text.partition("=")
+    return int(token), float(bias)
 
 
 def block_length(text: str) -> int | None:

@@ -14,7 +14,7 @@ from app.cli import loading
 from app.cli.client import BlockingClient
 from app.cli.command import FAILED, OK, Context, Job, Result
 from app.conversation import ChatMessage, Role
-from app.engine import Answer, AskParams, Decoded, RoundTotals
+from app.engine import Answer, AskParams, Decoded, RoundTotals, Sampling, Verify
 from app.errors import SlipstreamError
 from app.loading import LoadChoice
 from app.proof import Proof, Run, Subject, difference
@@ -28,6 +28,9 @@ PROMPTS: Final = (
     "Greet me: 你好, नमस्ते, 👩‍👩‍👧‍👦!",
 )
 _PARAMS: Final = AskParams(max_tokens=64)
+_PENALISED: Final = Sampling(
+    seed=1, presence_penalty=2.0, frequency_penalty=1.0, repeat_penalty=2.0
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,7 @@ class _Selftest(_Steps):
             "lossless": self._compare,
             "acceptance": self._acceptance,
             "stream": self._join,
+            "penalties": self._penalties,
         }
         if not self._quick:
             others["lookup"] = self._look_up
@@ -243,6 +247,29 @@ class _Selftest(_Steps):
                     raise _Wrong(f"The {part} that came for `{trial.prompt}` is not the answer's.")
         return "joined pieces equal whole answers"
 
+    def _penalties(self) -> str:
+        """They change the answer, which is the same with and without the drafter."""
+        unpenalised = self._plain[1]
+        prompt = unpenalised.prompt
+        ways = (Verify.GREEDY,) if self._quick else tuple(Verify)
+        for verify in ways:
+            params = replace(self._params, verify=verify, sampling=_PENALISED)
+            ids = self._ask(prompt, draft=False, params=params).answer.token_ids
+            if verify is Verify.GREEDY and ids == unpenalised.answer.token_ids:
+                raise _Wrong(f"They change nothing in the answer to `{prompt}`.")
+            if not self._drafted:
+                continue
+            drafted = self._ask(prompt, draft=True, params=params).answer.token_ids
+            at = difference(ids, drafted)
+            if at is None:
+                continue
+            chat, undecided = [ChatMessage(Role.USER, prompt)], False
+            if verify is Verify.GREEDY and at < min(len(ids), len(drafted)):
+                undecided = self._client.compare(chat, params, ids, at).explains
+            if not undecided:
+                raise _Wrong(f"With {verify.value} the drafted answer differs from token {at} on.")
+        return f"{', '.join(ways)}: each answer as without the drafter"
+
     def _second_turn(self) -> str:
         first = (self._drafted or self._plain)[0]
         params = replace(self._params, draft=bool(self._drafted))
@@ -260,9 +287,9 @@ class _Selftest(_Steps):
             raise _Wrong(f"It differs from a cold run from token {at} on.")
         return f"equals a cold run, {warm.reused} of {warm.prompt_tokens} prompt tokens reused"
 
-    def _ask(self, prompt: str, *, draft: bool) -> _Trial:
+    def _ask(self, prompt: str, *, draft: bool, params: AskParams | None = None) -> _Trial:
         pieces: list[Decoded] = []
-        params = replace(self._params, draft=draft)
+        params = replace(params or self._params, draft=draft)
         answer = self._client.ask([ChatMessage(Role.USER, prompt)], params, pieces.append)
         return _Trial(prompt, answer, tuple(pieces))
 

@@ -5,7 +5,15 @@ takes commands, `drain` gives the events that are this client's. `FakeEngine` is
 door with a script behind it. `app.engine.door` is the contract of both.
 """
 
-from app.binding import DeviceInfo, Sampling, Verify, WidthReason, backends_folder, preferred_gpu
+from app.binding import (
+    PENALTIES,
+    DeviceInfo,
+    Sampling,
+    Verify,
+    WidthReason,
+    backends_folder,
+    preferred_gpu,
+)
 from app.engine.door import Client, EngineDoor
 from app.engine.engine import Engine
 from app.engine.fake import FakeEngine, Script
@@ -94,6 +102,7 @@ __all__ = [
     "Reading",
     "Unloaded",
     # what they carry
+    "PENALTIES",
     "Answer",
     "AskParams",
     "Backend",

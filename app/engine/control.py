@@ -8,10 +8,11 @@ is the arithmetic's, every other one is a fault.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.binding import NativePair
+from app.binding import NativePair, Sampling
 from app.engine.messages import Control
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ def control(
     plain: Sequence[int],
     at: int,
     rows: int,
+    sampling: Sampling,
     closing: Sequence[int] = (),
 ) -> Control:
     """Runs the target alone to token `at` of its own greedy answer `plain`, over one row and
-    over `rows`. Forgets what the pair held.
+    over `rows`, with the penalties and biases of `sampling`. Forgets what the pair held.
 
     Where `closing` stands in `plain`, the engine ended the thinking with it: it is read there, as
     it was then, and not chosen.
@@ -36,7 +38,7 @@ def control(
     behind = _behind(plain[:at], closing)
 
     def read(end: int) -> int:
-        return pair.prompt([*prompt, *plain[:end]], drafting=False)[0]
+        return pair.prompt([*prompt, *plain[:end]], drafting=False, sampling=sampling)[0]
 
     pair.reset()
     read(0)
@@ -48,7 +50,8 @@ def control(
         else:
             pair.round(0)
             start += 1
-    one = pair.last_logits(0)
+    before = [*prompt, *plain[:at]]
+    one = penalised(pair.last_logits(0), before, sampling)
 
     pair.reset()
     read(0)
@@ -62,7 +65,7 @@ def control(
             emitted = pair.round_given(plain[start + 1 : end]).emitted
         wanted = plain[start + 1 : start + 1 + len(emitted)]
         if at <= start + len(emitted):
-            many = pair.last_logits(at - start - 1)
+            many = penalised(pair.last_logits(at - start - 1), before, sampling)
             flips = list(emitted[: at - start]) != list(wanted[: at - start])
             break
         if list(emitted) != list(wanted):
@@ -70,6 +73,22 @@ def control(
         start += len(emitted)
     pair.reset()
     return Control(_gap(one), float(abs(one - many).max()), flips)
+
+
+def penalised(
+    logits: NDArray[np.float32], before: Sequence[int], sampling: Sampling
+) -> NDArray[np.float32]:
+    """The logits [n_vocab] of the place behind `before`, with penalties and biases."""
+    result = logits.copy()
+    for token, bias in sampling.logit_bias:
+        result[token] += bias
+    last = sampling.penalty_last_n
+    window = before if last < 0 else before[max(0, len(before) - last) :]
+    for token, count in Counter(window).items():
+        scale = sampling.repeat_penalty
+        result[token] *= 1 / scale if result[token] > 0 else scale
+        result[token] -= count * sampling.frequency_penalty + sampling.presence_penalty
+    return result
 
 
 def _behind(plain: Sequence[int], closing: Sequence[int]) -> dict[int, int]:

@@ -152,7 +152,7 @@ class LoadedPair:
         """See `app.engine.control`."""
         rows = params.block or self.model.block
         prompt = self.prompt(chat, think=params.think).tokens
-        return control(self.native, prompt, plain, at, rows, self._closing())
+        return control(self.native, prompt, plain, at, rows, params.sampling, self._closing())
 
     # --- measuring ---
 

@@ -40,8 +40,8 @@ double round_ms(opened_pair & pair, int n_draft, slip_round_result & result) {
 }
 
 // Median time of a round; the last one's counters in `result`.
-double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result) {
-    pair.read_prompt(k_prompt, n_draft > 0, verify);
+double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result, float presence = 0) {
+    pair.read_prompt(k_prompt, n_draft > 0, verify, presence);
     std::vector<double> times;
     for (int i = 0; i < k_warm + rounds; ++i) {
         const double ms = round_ms(pair, n_draft, result);
@@ -111,22 +111,27 @@ int main(int argc, char ** argv) {
 
     // In turns, so that a machine that slows down slows all of them.
     slip_round_result plain_result, result, sampled, host;
-    std::vector<double> plain, greedy, gpu, cpu;
+    std::vector<double> plain, greedy, gpu, cpu, penalised[3];
     for (int turn = 0; turn < 5; ++turn) {
         plain.push_back(time_rounds(pair, 0, SLIP_VERIFY_GREEDY, rounds, plain_result));
         greedy.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_GREEDY, rounds, result));
         gpu.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_GPU_SAMPLE, rounds, sampled));
         cpu.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_HOST_SAMPLE, rounds, host));
+        for (const slip_verify verify : { SLIP_VERIFY_GREEDY, SLIP_VERIFY_HOST_SAMPLE, SLIP_VERIFY_GPU_SAMPLE }) {
+            slip_round_result ignored;
+            penalised[verify].push_back(time_rounds(pair, block - 1, verify, rounds, ignored, 1.5f));
+        }
     }
     double width = 0;
     const double rate    = rate_of(length, block);
     const double by_rule = governed(pair, costs, block, rate, 400, width);
 
     std::printf("{\"device\": \"%s\", \"block\": %d, \"length\": %g, \"plain_ms\": %.4f, \"round_ms\": %.4f, \"gpu_sample_ms\": %.4f, "
-                "\"host_sample_ms\": %.4f, \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
+                "\"host_sample_ms\": %.4f, \"penalised_ms\": [%.4f, %.4f, %.4f], \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
                 "\"host_us\": %lld, \"governed_tokens_per_s\": %.3f, \"governed_width\": %.2f, \"costs_ms\": %.0f, \"costs\": {\"plain\": %.3f, "
                 "\"draft\": %.3f, \"draft_one\": %.3f",
-        pair.info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), result.n_syncs, result.n_graphs_run,
+        pair.info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), median(penalised[SLIP_VERIFY_GREEDY]),
+        median(penalised[SLIP_VERIFY_GPU_SAMPLE]), median(penalised[SLIP_VERIFY_HOST_SAMPLE]), result.n_syncs, result.n_graphs_run,
         result.n_graphs_rebuilt, result.bytes_to_host, static_cast<long long>(result.host_us), by_rule, width, measured_in, costs.plain,
         costs.draft, costs.draft_one);
     for (int w = 2; w <= block; ++w) {

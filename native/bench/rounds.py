@@ -46,4 +46,13 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
         row("bytes to the host a round", "", None, found["bytes_to_host"], "≤ 4096"),
         row("GPU sampling verify over greedy", "×", None, found["gpu_sample_ms"] / whole, "≤ 1.1"),
         row("host sampling verify over greedy", "×", None, found["host_sample_ms"] / whole),
+        *(
+            row(f"a presence penalty over none, {way}", "×", None, with_it / without, "≤ 1.1")
+            for way, with_it, without in zip(
+                ("greedy", "GPU sampling", "host sampling"),
+                found["penalised_ms"],
+                (whole, found["gpu_sample_ms"], found["host_sample_ms"]),
+                strict=True,
+            )
+        ),
     ]

@@ -30,11 +30,12 @@ static void choose_on(ggml_backend_dev_t device, slip_device_sampler & sampler, 
     ggml_tensor * pass = past.block ? ggml_new_tensor_1d(ctx.get(), GGML_TYPE_I32, n_rows) : nullptr;
     if (pass) {
         ggml_set_input(pass);
+        ggml_set_name(pass, slip_device_sampler::k_pass);
     }
     sampler.prepare(past.before, past.n_before, n_rows, pass);
     ggml_tensor * given = nullptr;
     const llama_out_chooser chooser = sampler.chooser();
-    ggml_tensor * out = chooser.build(chooser.user, ctx.get(), in, pass, &given);
+    ggml_tensor * out = chooser.build(chooser.user, ctx.get(), in, &given);
     ggml_set_output(out);
     ggml_cgraph * graph = ggml_new_graph(ctx.get());
     ggml_build_forward_expand(graph, out);

@@ -144,8 +144,7 @@ slip_device_sampler::layout::layout(const slip_device_sampler & sampler, int64_t
     mask     = take(n_block * n_rows);
 }
 
-ggml_tensor * slip_device_sampler::build(
-        const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor * tokens, ggml_tensor ** input) {
+ggml_tensor * slip_device_sampler::build(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor ** input) {
     const auto & self = *static_cast<const slip_device_sampler *>(user);
     const int64_t n_rows = logits->ne[1];
     if (n_rows == 0) { // of a prompt's first parts nothing is chosen
@@ -157,7 +156,7 @@ ggml_tensor * slip_device_sampler::build(
     *input = given;
     if (self.penalties_.any()) {
         given  = ggml_cont(ctx, given); // whole to the device, not part by part
-        logits = self.penalise(ctx, logits, tokens, given);
+        logits = self.penalise(ctx, logits, given);
     }
     if (self.greedy_) {
         return ggml_argmax(ctx, logits);
@@ -165,7 +164,7 @@ ggml_tensor * slip_device_sampler::build(
     return self.draw(ctx, logits, ggml_view_2d(ctx, given, 1, n_rows, sizeof(float), parts.uniform * sizeof(float)));
 }
 
-ggml_tensor * slip_device_sampler::penalise(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * tokens, ggml_tensor * input) const {
+ggml_tensor * slip_device_sampler::penalise(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * input) const {
     const int64_t n_rows = logits->ne[1], m = ids_.size(), n_biases = penalties_.biases.size();
     const int64_t n_block = block_ ? n_rows - 1 : 0;
     const layout parts(*this, n_rows, n_block);
@@ -185,7 +184,11 @@ ggml_tensor * slip_device_sampler::penalise(ggml_context * ctx, ggml_tensor * lo
     ggml_tensor * ids    = part(parts.ids, m, 1);
     ggml_tensor * counts = part(parts.counts, m, n_rows);
     if (n_block > 0) {
-        ggml_tensor * all   = ggml_cast(ctx, tokens, GGML_TYPE_F32);
+        ggml_tensor * pass = ggml_get_tensor(ctx, k_pass);
+        if (!pass || pass->ne[0] < n_block) {
+            throw std::logic_error("the graph has no tokens of its pass");
+        }
+        ggml_tensor * all   = ggml_cast(ctx, pass, GGML_TYPE_F32);
         ggml_tensor * block = ggml_cont(ctx, ggml_view_1d(ctx, all, n_block, (all->ne[0] - n_block) * sizeof(float)));
         ggml_tensor * mask  = part(parts.mask, n_block, n_rows);
         // A token may stand in both: each of its entries gets the whole count.

@@ -20,11 +20,14 @@
 // the window moves on with the rows. Those drafted in the pass are counted in the graph, where alone they are known.
 class slip_device_sampler {
 public:
+    static constexpr const char * k_pass = "inp_tokens"; // as llama.cpp calls it
+
     slip_device_sampler() = default;
     slip_device_sampler(const slip_sampling & options, const slip_penalties & penalties, int32_t n_vocab);
 
     // For a pass with `n_rows` rows, the first of which comes behind `before`. `block`: row i comes also behind the
-    // pass's last n_rows - 1 tokens up to the i-th, which the host need not know; else all rows stand at that one place.
+    // pass's last n_rows - 1 tokens up to the i-th, which the host need not know: the graph has those of the pass in a
+    // tensor called k_pass, I32. Else all rows stand at that one place.
     void prepare(const int32_t * before, int32_t n_before, int32_t n_rows, bool block);
 
     // For the pass that was prepared. This must stay where it is, and as it is, until that has run.
@@ -37,10 +40,10 @@ private:
         layout(const slip_device_sampler & sampler, int64_t n_rows, int64_t n_block);
     };
 
-    static ggml_tensor * build(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor * tokens, ggml_tensor ** input);
+    static ggml_tensor * build(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor ** input);
     static void          set_input(const void * user, ggml_tensor * input, const llama_pos * pos, int32_t n_rows);
 
-    ggml_tensor * penalise(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * tokens, ggml_tensor * input) const;
+    ggml_tensor * penalise(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * input) const;
     ggml_tensor * draw(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * u) const;
 
     slip_sampling  options_ = {};

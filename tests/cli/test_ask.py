@@ -108,6 +108,8 @@ def test_options_reach_the_engine(slipstream: Slipstream, engine: FakeEngine) ->
         *("ask", "Hello", "--system", "Be brief.", "--backend", "cpu", "--max-tokens", "7"),
         *("--block", "4", "--think", "--stop", "a", "--stop", "b", "--verify", "gpu-sample"),
         *("--temperature", "1.5", "--top-k", "3", "--top-p", "0.5", "--min-p", "0.1"),
+        *("--presence-penalty", "1.5", "--frequency-penalty", "-0.5", "--repeat-penalty", "1.1"),
+        *("--penalty-last-n", "-1", "--logit-bias", "7=2.5", "--logit-bias", "8=-100"),
         *("--seed", "9", "--json"),
     )
     ask = the_ask(engine)
@@ -120,6 +122,9 @@ def test_options_reach_the_engine(slipstream: Slipstream, engine: FakeEngine) ->
     assert params.verify is Verify.GPU_SAMPLE
     assert (sampling.temperature, sampling.top_k, sampling.top_p) == (1.5, 3, 0.5)
     assert (sampling.min_p, sampling.seed) == (0.1, 9)
+    assert (sampling.presence_penalty, sampling.frequency_penalty) == (1.5, -0.5)
+    assert (sampling.repeat_penalty, sampling.penalty_last_n) == (1.1, -1)
+    assert sampling.logit_bias == ((7, 2.5), (8, -100.0))
 
 
 @pytest.mark.parametrize(
@@ -135,6 +140,7 @@ def test_options_reach_the_engine(slipstream: Slipstream, engine: FakeEngine) ->
         ("--verify greedy --temperature 0 --seed 1", Verify.GREEDY),
         ("--verify gpu-sample", Verify.GPU_SAMPLE),
         ("--verify host-sample --temperature 0", Verify.HOST_SAMPLE),
+        ("--presence-penalty 1.5 --logit-bias 5=1", Verify.GREEDY),
     ],
 )
 def test_sampling_options_choose_the_mode(
@@ -151,6 +157,14 @@ def test_sampling_options_choose_the_mode(
         ("--top-p 0", "0"),
         ("--temperature nan", "nan"),
         ("--temperature hot", "hot"),
+        ("--presence-penalty 3", "3.0"),
+        ("--frequency-penalty nan", "nan"),
+        ("--repeat-penalty 0", "above 0"),
+        ("--penalty-last-n -2", "-2"),
+        ("--logit-bias 5", "5"),
+        ("--logit-bias yes=1", "yes=1"),
+        ("--logit-bias 5=101", "101"),
+        ("--logit-bias 4294967296=1", "4294967296"),
         ("--max-tokens -1", "-1"),
         ("--block 0", "0"),
         ("--block many", "many"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from app.engine import (
     FakeEngine,
     Finished,
     LoadParams,
+    Verify,
 )
 from app.errors import EngineError, ModelFileError, NativeLibraryError
 from app.proof import Proof, Subject
@@ -29,17 +30,22 @@ from tests.cli.support import Run, Slipstream
 
 NAMES = [
     *("native library", "model", "answers", "logits"),
-    *("lossless", "acceptance", "stream", "lookup", "second turn"),
+    *("lossless", "acceptance", "stream", "lookup", "penalties", "second turn"),
 ]
 
 
 class Bent(FakeEngine):
-    """A scripted engine whose answers are bent by the test."""
+    """A scripted engine whose answers are bent by the test. Penalties turn them round."""
 
     bend: Callable[[Ask, Any], Any] = staticmethod(lambda ask, event: event)
+    penalises = True
 
     def events(self, request: int, command: Command) -> Iterator[Event]:
         for event in super().events(request, command):
+            penalised = isinstance(command, Ask) and command.params.sampling.presence_penalty
+            if penalised and self.penalises and isinstance(event, Finished):
+                ids = event.answer.token_ids[::-1]
+                event = replace(event, answer=replace(event.answer, token_ids=ids))
             yield self.bend(command, event) if isinstance(command, Ask) else event
 
 
@@ -48,8 +54,8 @@ def engine() -> Bent:
     return Bent()
 
 
-def failures(run: Run) -> dict[str, str]:
-    assert [check["name"] for check in run.json["checks"]] == NAMES
+def failures(run: Run, names: Sequence[str] = NAMES) -> dict[str, str]:
+    assert [check["name"] for check in run.json["checks"]] == list(names)
     assert run.json["ok"] is (run.status == 0)
     return {check["name"]: check["detail"] for check in run.json["checks"] if not check["ok"]}
 
@@ -82,8 +88,31 @@ def test_a_drafter_that_changes_the_text(slipstream: Slipstream, engine: Bent) -
 
     engine.bend = bend
     told = failures(slipstream("selftest", "--json"))
-    assert list(told) == ["lossless", "lookup"]
+    assert list(told) == ["lossless", "lookup", "penalties"]
     assert "from token 3 on" in told["lossless"]
+    assert "from token 3 on" in told["penalties"]
+
+
+def test_penalties_that_are_not_applied(slipstream: Slipstream, engine: Bent) -> None:
+    engine.penalises = False
+    told = failures(slipstream("selftest", "--json"))
+    assert list(told) == ["penalties"]
+    assert "change nothing" in told["penalties"]
+
+
+def test_penalties_that_the_drafter_changes(slipstream: Slipstream, engine: Bent) -> None:
+    def bend(ask: Ask, event: Event) -> Event:
+        sampled = ask.params.verify is Verify.GPU_SAMPLE
+        if isinstance(event, Finished) and ask.params.draft and sampled:
+            ids = event.answer.token_ids[:2]
+            return replace(event, answer=replace(event.answer, token_ids=ids))
+        return event
+
+    engine.bend = bend
+    told = failures(slipstream("selftest", "--json"))
+    assert list(told) == ["penalties"]
+    assert "gpu-sample" in told["penalties"]
+    assert failures(slipstream("selftest", "--json", "--quick"), NAMES[:-1]) == {}
 
 
 @pytest.mark.parametrize(("gap", "spread"), [(float("nan"), 0.0), (1.0, float("inf"))])

@@ -24,6 +24,18 @@ from app.errors import OptionError
         {"min_p": -0.1},
         {"seed": -1},
         {"seed": 2**64},
+        {"presence_penalty": math.nan},
+        {"presence_penalty": 2.1},
+        {"frequency_penalty": -math.inf},
+        {"frequency_penalty": -2.1},
+        {"repeat_penalty": 0.0},
+        {"repeat_penalty": math.inf},
+        {"penalty_last_n": -2},
+        {"penalty_last_n": 2**32},
+        {"logit_bias": ((-1, 1.0),)},
+        {"logit_bias": ((2**32, 1.0),)},
+        {"logit_bias": ((1, math.nan),)},
+        {"logit_bias": ((1, -math.inf),)},
     ],
 )
 def test_sampling_out_of_range_is_refused(wrong: dict[str, Any]) -> None:

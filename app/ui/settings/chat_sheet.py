@@ -25,7 +25,7 @@ from app.ui.look.labels import note, section
 from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
-from app.ui.settings.rows import Group, NumberRow, choice
+from app.ui.settings.rows import PENALTY_ROWS, Group, NumberRow, choice
 
 _PAUSE_MS: Final = 400
 """Pause in writing after which a system prompt holds."""
@@ -38,6 +38,7 @@ _NUMBERS: Final = (
     ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int),
     ("top_p", "Top-p", "Keep the likeliest tokens up to this share.", float),
     ("min_p", "Min-p", "Drop tokens below this share of the best.", float),
+    *(row[:4] for row in PENALTY_ROWS),
     ("max_tokens", "Answer limit", "Tokens of one answer, its thinking included.", int),
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
@@ -23,6 +23,14 @@ from app.ui.look.controls import Segments, repolish
 from app.ui.look.labels import note, section
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
+
+PENALTY_ROWS: Final = (
+    ("presence_penalty", "Presence penalty", "Taken off each token that came before.", float, ""),
+    ("frequency_penalty", "Frequency penalty", "The same, for each time it came.", float, ""),
+    ("repeat_penalty", "Repetition penalty", "Above 1 makes what came before rarer.", float, ""),
+    ("penalty_last_n", "Penalty window", "Tokens looked back on; -1 is all.", int, ""),
+)
+"""Key, label, hint, kind, and what an empty field means."""
 
 
 class NumberRow(QWidget):

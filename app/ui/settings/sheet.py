@@ -18,7 +18,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app import paths
-from app.engine import DeviceInfo, KvType, LoadedModel
+from app.engine import PENALTIES, DeviceInfo, KvType, LoadedModel
 from app.settings import Settings
 from app.ui.look import language
 from app.ui.look.controls import Elided, Segments
@@ -27,22 +27,24 @@ from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import Space
 from app.ui.settings.flow import SettingsFlow
-from app.ui.settings.rows import Group, NumberRow, choice
+from app.ui.settings.rows import PENALTY_ROWS, Group, NumberRow, choice
 
 _VERIFY: Final = {"greedy": "Greedy", "gpu-sample": "Sampled", "host-sample": "Sampled on host"}
 _ABOUT_VERIFY: Final = {
-    "greedy": "Takes the likeliest token at each place; the numbers below play no part.",
+    "greedy": "Takes the likeliest token at each place; of the numbers below only penalties count.",
     "gpu-sample": "Draws from the model's distribution on the device where it runs.",
     "host-sample": "Draws from the model's distribution on the CPU: slower on a GPU.",
 }
 _DRAFTER: Final = {"same": "With the model", "auto": "Auto", "cpu": "CPU", "gpu": "GPU"}
 _KV_TYPES: Final = {"auto": "Auto"} | {kind.value: kind.name for kind in KvType}
 _SAMPLING: Final = ("temperature", "top_k", "top_p", "min_p", "seed")
+_NO_PENALTY: Final = {"presence_penalty": 0, "frequency_penalty": 0, "repeat_penalty": 1}
 _NUMBERS: Final = (
     ("temperature", "Temperature", "0 is greedy; higher is more varied.", float, ""),
     ("top_k", "Top-k", "Keep the k likeliest tokens; 0 keeps all.", int, ""),
     ("top_p", "Top-p", "Keep the likeliest tokens up to this share.", float, ""),
     ("min_p", "Min-p", "Drop tokens below this share of the best.", float, ""),
+    *PENALTY_ROWS,
     ("seed", "Seed", "The same seed gives the same answer.", int, "random"),
     ("block", "Guess length", "Tokens checked in one step, at most.", int, "auto"),
     ("think_budget", "Thinking limit", "Tokens of thinking, after which it answers.", int, "none"),
@@ -53,7 +55,15 @@ _NUMBERS: Final = (
     ("zoom", "Zoom", "Per cent, of everything; from the next start on.", int, ""),
 )
 _GROUPS: Final = {
-    "Answers": ("verify", *_SAMPLING, "think", "think_budget", "max_tokens", "loop_guard"),
+    "Answers": (
+        "verify",
+        *_SAMPLING,
+        *PENALTIES,
+        "think",
+        "think_budget",
+        "max_tokens",
+        "loop_guard",
+    ),
     "Engine": ("draft_backend", "block", "lookup", "n_ctx", "kv_type", "threads"),
     "Window": ("theme", "text_size", "zoom", "send_with", "language"),
 }
@@ -103,8 +113,6 @@ class SettingsSheet(Sheet):
         self._model: LoadedModel | None = None
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = note("")
-        self._about_vendor = note("")
-        self._about_vendor.hide()
         self.drafter = Segments("Drafter runs on", _DRAFTER)
         self.kv_type = Segments("Keys and values", _KV_TYPES)
         self.theme = Segments("Theme", {"system": "System", "light": "Light", "dark": "Dark"})
@@ -137,9 +145,8 @@ class SettingsSheet(Sheet):
         form.addWidget(self.groups["Answers"])
         form.addWidget(self.verify, 0, left)
         form.addWidget(self._about_verify)
-        for key in _SAMPLING:
+        for key in (*_SAMPLING, *PENALTIES):
             form.addWidget(numbers[key])
-        form.addWidget(self._about_vendor)
         form.addWidget(choice("Think first", self.think))
         form.addWidget(numbers["think_budget"])
         form.addWidget(numbers["max_tokens"])
@@ -196,7 +203,7 @@ class SettingsSheet(Sheet):
         follow("lookup", lambda on: self.lookup.choose("on" if on else "off"))
         follow("loop_guard", lambda guard: self.loop_guard.choose("on" if guard else "off"))
         follow("verify", self._show_verify)
-        for key in ("block", "n_ctx", "temperature"):
+        for key in ("block", "n_ctx", "temperature", *PENALTIES):
             follow(key, lambda _: self._tell())
         for title, group in self.groups.items():
             group.reset_wanted.connect(lambda t=title: self._reset(t))
@@ -208,11 +215,6 @@ class SettingsSheet(Sheet):
         """What is loaded: it says what of the numbers is really used."""
         self._model = model
         self._tell()
-
-    def tell_vendor(self, text: str) -> None:
-        """What the model's makers recommend and is not done; empty where nothing is."""
-        self._about_vendor.setText(text)
-        self._about_vendor.setVisible(bool(text))
 
     def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
         gpus = [d for d in devices if d.kind == "gpu"]
@@ -258,6 +260,9 @@ class SettingsSheet(Sheet):
                 "Greedy takes the likeliest token." if greedy else "At temperature 0 it is greedy."
             )
             numbers[key].tell(f"Plays no part: {why[0].lower()}{why[1:]}" if none else "", not none)
+        penalised = any(getattr(settings, key) != none for key, none in _NO_PENALTY.items())
+        none = "" if penalised else "Plays no part: no penalty is chosen."
+        numbers["penalty_last_n"].tell(none, penalised)
         block, context = "", ""
         if model is not None and not model.has_draft:
             block = "Plays no part: the model was loaded without a drafter."

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import catalog
 from app.conversation import Conversation, End, Removed, Role, Turn
-from app.engine import AskParams, Backend, Figures, KvType, Sampling, Verify
+from app.engine import PENALTIES, AskParams, Backend, Figures, KvType, Sampling, Verify
 from app.errors import ContextFullError, SlipstreamError
 from app.loading import LoadChoice
 from app.presets import ChatOptions
@@ -222,7 +222,8 @@ class Controller(QObject):
             return None
         s = in_chat(self._flow.current, ChatOptions.of_json(self.current.options))
         try:
-            sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed)
+            penalties = {name: getattr(s, name) for name in PENALTIES}
+            sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed, **penalties)
             limit = s.max_tokens or self._loader.model.n_ctx  # what the context holds
             return AskParams(
                 limit,

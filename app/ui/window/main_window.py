@@ -201,8 +201,6 @@ class MainWindow(QMainWindow):
         sheet = SettingsSheet(self.flow, self.page)
         self._wire_sheet(sheet)
         sheet.folder_wanted.connect(self._choose_folder)
-        self.vendor.told.connect(sheet.tell_vendor)
-        self.vendor.tell()
         self.bridge.model_changed.connect(sheet.set_model)
         sheet.set_model(self.loader.model)
         self._devices_found.connect(sheet.set_devices)

@@ -1,6 +1,6 @@
 """A pair of the catalogue starts with the sampling of its vendor, for each mode.
 
-Where the user has chosen values of their own, these stay. What the engine has not is said.
+Where the user has chosen values of their own, these stay.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from app import catalog
 from app.catalog import VendorSampling
@@ -16,7 +16,7 @@ from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.settings.flow import SettingsFlow
 
-_KEYS: Final = ("temperature", "top_k", "top_p", "min_p")
+_KEYS: Final = ("temperature", "top_k", "top_p", "min_p", "presence_penalty")
 
 
 def of_vendor(model: str, think: bool) -> dict[str, Any]:
@@ -36,22 +36,8 @@ def in_chat(settings: Settings, options: ChatOptions) -> Settings:
     return options.over(settings)
 
 
-def not_applied(model: str, think: bool) -> str:
-    """What the vendor recommends and the engine has not; empty where there is no such thing."""
-    sampling = _sampling(model, think)
-    if sampling is None or not sampling.presence_penalty:
-        return ""
-    mode = "with thinking" if think else "without thinking"
-    return (
-        f"Its makers recommend a presence penalty of {sampling.presence_penalty:g} {mode}. "
-        "Slipstream has none yet: it is not applied."
-    )
-
-
 class VendorDefaults(QObject):
     """Follows the model and the mode."""
-
-    told = Signal(str)  # what is not applied of this model's, in this mode
 
     def __init__(self, flow: SettingsFlow, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -59,16 +45,12 @@ class VendorDefaults(QObject):
         self._model, self._think = flow.current.model, flow.current.think
         flow.changed.connect(self._follow)
 
-    def tell(self) -> None:
-        self.told.emit(not_applied(self._model, self._think))
-
     def _follow(self, names: frozenset[str]) -> None:
         if not names & {"model", "think"}:
             return
         now = self._flow.current
         before = of_vendor(self._model, self._think) or _own_defaults()
         self._model, self._think = now.model, now.think
-        self.tell()
         if all(getattr(now, key) == value for key, value in before.items()):
             self._flow.change(**(of_vendor(now.model, now.think) or _own_defaults()))
 

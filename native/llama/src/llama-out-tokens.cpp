@@ -37,7 +37,7 @@ void llm_graph_context::build_out_tokens() const {
     }
 
     ggml_tensor * input = nullptr;
-    res->t_out_tokens = chooser.build(chooser.user, ctx0, res->t_logits, res->t_inp_tokens, &input);
+    res->t_out_tokens = chooser.build(chooser.user, ctx0, res->t_logits, &input);
     GGML_ASSERT(res->t_out_tokens->type == GGML_TYPE_I32 && ggml_nelements(res->t_out_tokens) == res->t_logits->ne[1]);
     cb(res->t_out_tokens, "result_tokens", -1);
 
@@ -72,9 +72,7 @@ void llama_set_out_chooser(llama_context * ctx, const llama_out_chooser * choose
 void llama_set_out_argmax(llama_context * ctx, bool value) {
     llama_out_chooser chooser;
     if (value) {
-        chooser.build = [](const void *, ggml_context * ctx0, ggml_tensor * logits, ggml_tensor *, ggml_tensor **) {
-            return ggml_argmax(ctx0, logits);
-        };
+        chooser.build = [](const void *, ggml_context * ctx0, ggml_tensor * logits, ggml_tensor **) { return ggml_argmax(ctx0, logits); };
     }
     ctx->set_out_chooser(chooser);
 }

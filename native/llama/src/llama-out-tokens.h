@@ -9,10 +9,9 @@
 // With a chooser set, the graph of a pass ends in one token for each output row, chosen on the device:
 // the tokens go to the host, and the logits stay where they are.
 struct llama_out_chooser {
-    // Adds to the graph what chooses: logits F32 [n_vocab, n_rows] -> I32 [n_rows]. tokens: I32, those of the
-    // pass (nullptr: it has none), which the host need not know yet.
+    // Adds to the graph what chooses: logits F32 [n_vocab, n_rows] -> I32 [n_rows].
     // May make one input (ggml_set_input) and give it back in *input.
-    ggml_tensor * (*build)(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor * tokens, ggml_tensor ** input) = nullptr;
+    ggml_tensor * (*build)(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor ** input) = nullptr;
     // Fills that input before each pass; pos: [n_rows] positions of the tokens whose successors are chosen.
     void (*set_input)(const void * user, ggml_tensor * input, const llama_pos * pos, int32_t n_rows) = nullptr;
     const void * user = nullptr;

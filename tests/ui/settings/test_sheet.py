@@ -128,6 +128,23 @@ def test_sampling_plays_no_part_under_greedy(sheet: SettingsSheet, flow: Setting
     assert not sheet.numbers["top_k"].field.isEnabled()
 
 
+def test_penalties_count_under_greedy_and_a_window_needs_one(
+    sheet: SettingsSheet, flow: SettingsFlow
+) -> None:
+    window = sheet.numbers["penalty_last_n"]
+    assert sheet.numbers["presence_penalty"].field.isEnabled()
+    assert not window.field.isEnabled()
+    assert "no penalty is chosen" in window.note.text()
+    for name, value, none in (
+        *(("presence_penalty", 1.5, 0.0), ("frequency_penalty", -0.5, 0.0)),
+        ("repeat_penalty", 1.1, 1.0),
+    ):
+        flow.change(**{name: value})
+        assert window.field.isEnabled()
+        flow.change(**{name: none})
+        assert not window.field.isEnabled()
+
+
 def test_what_is_not_used_as_it_was_chosen_says_so(
     sheet: SettingsSheet, flow: SettingsFlow
 ) -> None:

@@ -11,7 +11,7 @@ from app.engine import AskParams
 from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.settings.flow import SettingsFlow
-from app.ui.window.vendor import VendorDefaults, not_applied, of_vendor
+from app.ui.window.vendor import VendorDefaults, of_vendor
 from tests.ui.conftest import OpenWindow
 
 
@@ -33,32 +33,22 @@ def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> Non
     defaults.deleteLater()
 
 
-def test_what_is_not_applied_is_said_where_the_numbers_are(open_window: OpenWindow) -> None:
-    """The catalogue has a presence penalty, and the engine has none."""
+def test_the_presence_penalty_is_one_of_them(open_window: OpenWindow) -> None:
     window = open_window()
-    label = window.sheet._about_vendor
-    assert label.isHidden()
-    window.flow.change(model="qwen3.5-4b")
-    assert not label.isHidden()
-    for part in ("presence penalty of 1.5", "without thinking", "not applied"):
-        assert part in label.text()
-    window.flow.change(think=True)
-    assert "1.5 with thinking" in label.text()
-    window.flow.change(model="demo")
-    assert label.isHidden()
+    for model, think, penalty in (("qwen3.5-4b", False, 1.5), ("qwen3.5-4b", True, 1.5)):
+        window.flow.change(model=model, think=think)
+        params = window.controller.ask_params()
+        assert params is not None
+        assert params.sampling.presence_penalty == penalty
+    window.flow.change(model="demo", think=False)
+    assert window.flow.current.presence_penalty == 0
 
 
 def test_nothing_that_a_vendor_recommends_is_dropped_in_silence() -> None:
-    """Each value is either a setting, or is said not to be applied."""
     for model in catalog.MODELS:
         for mode, think in (("thinking", True), ("plain", False)):
             for name, value in asdict(model.sampling[mode]).items() if model.sampling else ():
-                told = not_applied(model.id, think)
-                assert (
-                    of_vendor(model.id, think).get(name) == value
-                    or not value
-                    or (name.replace("_", " ") in told and f"{value:g}" in told)
-                ), name
+                assert of_vendor(model.id, think)[name] == value
 
 
 def test_a_chat_that_thinks_for_itself_is_sampled_as_its_mode_is(open_window: OpenWindow) -> None:
