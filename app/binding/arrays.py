@@ -95,7 +95,7 @@ def raw_sampling(verify: Verify, sampling: Sampling, seed: int) -> RawSampling:
         frequency_penalty=sampling.frequency_penalty,
         repeat_penalty=sampling.repeat_penalty,
         penalty_last_n=sampling.penalty_last_n,
-        biases=(Bias * len(sampling.logit_bias))(*sampling.logit_bias),
+        biases=(Bias * len(sampling.logit_bias))(*(Bias(*pair) for pair in sampling.logit_bias)),
         n_biases=len(sampling.logit_bias),
     )
 

@@ -261,8 +261,8 @@ class SettingsSheet(Sheet):
             )
             numbers[key].tell(f"Plays no part: {why[0].lower()}{why[1:]}" if none else "", not none)
         penalised = any(getattr(settings, key) != none for key, none in _NO_PENALTY.items())
-        none = "" if penalised else "Plays no part: no penalty is chosen."
-        numbers["penalty_last_n"].tell(none, penalised)
+        idle = "" if penalised else "Plays no part: no penalty is chosen."
+        numbers["penalty_last_n"].tell(idle, penalised)
         block, context = "", ""
         if model is not None and not model.has_draft:
             block = "Plays no part: the model was loaded without a drafter."

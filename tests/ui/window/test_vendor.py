@@ -20,6 +20,7 @@ def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> Non
     defaults = VendorDefaults(flow)
     flow.change(model="qwen3.5-4b")
     assert (flow.current.temperature, flow.current.top_p) == (0.7, 0.8)
+    assert flow.current.presence_penalty == 1.5
     assert flow.current.verify == "gpu-sample"
     flow.change(think=True)
     assert (flow.current.temperature, flow.current.top_p) == (1.0, 0.95)
@@ -28,20 +29,9 @@ def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> Non
     assert flow.current.temperature == 0.3
     flow.change(**of_vendor("qwen3.5-4b", think=False))
     flow.change(model="demo")
-    assert flow.current.verify == "greedy"
+    assert (flow.current.verify, flow.current.presence_penalty) == ("greedy", 0)
     flow.close()
     defaults.deleteLater()
-
-
-def test_the_presence_penalty_is_one_of_them(open_window: OpenWindow) -> None:
-    window = open_window()
-    for model, think, penalty in (("qwen3.5-4b", False, 1.5), ("qwen3.5-4b", True, 1.5)):
-        window.flow.change(model=model, think=think)
-        params = window.controller.ask_params()
-        assert params is not None
-        assert params.sampling.presence_penalty == penalty
-    window.flow.change(model="demo", think=False)
-    assert window.flow.current.presence_penalty == 0
 
 
 def test_nothing_that_a_vendor_recommends_is_dropped_in_silence() -> None:
@@ -64,6 +54,7 @@ def test_a_chat_that_thinks_for_itself_is_sampled_as_its_mode_is(open_window: Op
     controller.set_options(ChatOptions().choose("think", True))
     params = sampling()
     assert (params.think, params.sampling.temperature, params.sampling.top_p) == (True, 1.0, 0.95)
+    assert params.sampling.presence_penalty == 1.5
     controller.set_options(ChatOptions().choose("think", True).choose("temperature", 0.2))
     assert sampling().sampling.temperature == 0.2
     window.flow.change(top_k=5)  # a choice of the user's own
