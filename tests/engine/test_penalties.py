@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from app.binding import devices, preferred_gpu
 from app.binding.inspection import choose
-from app.engine import AskParams, Sampling, Verify
+from app.engine import AskParams, Backend, Sampling, Verify
 from app.engine.control import penalised
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
-from tests.engine.conftest import ask, chat
+from tests.engine.conftest import BACKEND, ask, chat
 from tests.engine.test_sampling import CRITICAL, DEVICE, DRAWS, LOGITS, expected
 
 WAYS = pytest.mark.parametrize("verify", list(Verify))
@@ -73,11 +74,18 @@ def test_frequencies_are_those_of_the_penalised_distribution(
     assert square < CRITICAL[int(possible.sum()) - 2], counts
 
 
+@pytest.fixture(scope="session")
+def device(_named_backend: None) -> str | None:
+    """On which these tests run; None: the CPU."""
+    gpu = preferred_gpu(devices()) if BACKEND is Backend.GPU else None
+    return gpu and gpu.name
+
+
 @WAYS
 @pytest.mark.parametrize("sampling", KINDS, ids=str)
 @pytest.mark.parametrize("n_vocab", [12, 333])
 def test_each_row_is_penalised_for_the_tokens_before_it(
-    verify: Verify, sampling: Sampling, n_vocab: int
+    device: str | None, verify: Verify, sampling: Sampling, n_vocab: int
 ) -> None:
     """Greedy choices of a whole block, beside the definition row by row."""
     rng = np.random.default_rng(n_vocab)
@@ -86,7 +94,7 @@ def test_each_row_is_penalised_for_the_tokens_before_it(
         rows = rng.normal(0, 2, (width, n_vocab)).astype(np.float32)
         before = rng.integers(0, n_vocab, 100).tolist()
         block = rng.choice([*before[-5:], *range(9)], width - 1).tolist()
-        found = choose(rows, verify, sampling, seed=1, before=before, block=block)
+        found = choose(rows, verify, sampling, seed=1, device=device, before=before, block=block)
         for i, row in enumerate(rows):
             behind = [*before, *block[:i]]
             wanted = by_definition(row, behind, sampling)

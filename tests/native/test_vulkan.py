@@ -56,6 +56,11 @@ def test_target_and_drafter_on_different_devices(lavapipe: dict[str, str]) -> No
     engine_test("test_two_devices.py", lavapipe, passed=3)
 
 
+def test_penalties_are_counted_in_the_graph(lavapipe: dict[str, str]) -> None:
+    test = "test_penalties.py::test_each_row_is_penalised_for_the_tokens_before_it"
+    engine_test(test, lavapipe, passed=54)
+
+
 @pytest.mark.parametrize("lacks", ["driver", "libvulkan", "the library"])
 def test_a_machine_that_lacks_something_has_no_such_device(
     program: RunProgram, lavapipe: dict[str, str], lacks: str, tmp_path: Path
