@@ -12,6 +12,7 @@ The engine is closed by the window, or here if there never was one.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -122,11 +123,19 @@ def run(argv: Sequence[str] | None = None) -> int:
     # What was found while the window was made: so the model is loaded while it is painted.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
     window.show()
+    QTimer.singleShot(0, app, _look_for_cycles)
     try:
         return app.exec()
     finally:
         instance.close()
         qInstallMessageHandler(None)  # Qt may speak when Python cannot listen any more
+
+
+def _look_for_cycles() -> None:
+    """Again, where the program has begun without; and never among what was made until now."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _raise(window: MainWindow) -> None:

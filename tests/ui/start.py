@@ -9,6 +9,7 @@ starts that answer was drafted. With --first each has an empty home, as a new us
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import statistics
 import subprocess
@@ -23,6 +24,7 @@ STEPS = ("shown", "usable", "first text")
 
 def one(leave: bool = True) -> int:
     """In the process that is measured: print the time of each step, then leave."""
+    gc.disable()  # as `app.__main__` does
     from PySide6.QtCore import Qt, QTimer
     from PySide6.QtWidgets import QApplication
 
