@@ -5,7 +5,6 @@ A generator of events, so that the caller decides when the next round runs.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -73,6 +72,8 @@ class Answering:
     _lookup: Lookup = field(default_factory=Lookup)  # empty where none is wanted
 
     def __post_init__(self) -> None:
+        import secrets  # here: no start needs it
+
         seed = self.params.sampling.seed
         self._seed = secrets.randbits(64) if seed is None else seed
         self._most_thought = self.params.think_budget

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -53,26 +54,42 @@ class LoadedPair:
             self.model = replace(model, exact=_known_exact(self._key))
             self._check_numbers()
             self._specials = self.native.special_tokens()
-            self._prompts = self._prompt_writer(params.target.name)
+            self._file = params.target.name
+            if kept.find(_template_file(), self._key) is not True:
+                self.get_ready()
+                kept.keep(_template_file(), self._key, True)
         except BaseException:
             self.native.close()
             raise
         self.plain = PlainSpeed()
 
-    def _prompt_writer(self, owner: str) -> PromptWriter:
-        # Here: while the weights are read and the first pass computes, the window is made beside
-        # them; jinja2's import would take turns with it.
-        from app.engine.prompt import PromptWriter
-        from app.engine.template import THINK_CLOSE, THINK_OPEN, ChatTemplate
+    def get_ready(self) -> None:
+        """Compiles the template, which a first question would wait for. Raises TemplateError.
 
-        self._open, self._close = self._specials.get(THINK_OPEN), self._specials.get(THINK_CLOSE)
+        It takes jinja2's import, as long as the load of a small model. So it is part of a load only
+        once, where it is not known yet that it goes.
+        """
+        self._prompts  # noqa: B018 - made here
+
+    @cached_property
+    def _prompts(self) -> PromptWriter:
+        from app.engine.prompt import PromptWriter
+        from app.engine.template import ChatTemplate
+
         template = ChatTemplate(
             self.native.chat_template(),
-            owner,
+            self._file,
             bos=self._text_of(self.native.info.bos),
             eos=self._text_of(self.native.info.eos),
         )
         return PromptWriter(template, self._specials, self.native.tokenize)
+
+    @cached_property
+    def _thinking(self) -> tuple[int | None, int | None]:
+        """The tokens that begin and end it, where the model has them."""
+        from app.engine.template import THINK_CLOSE, THINK_OPEN
+
+        return self._specials.get(THINK_OPEN), self._specials.get(THINK_CLOSE)
 
     def _check_numbers(self) -> None:
         """A weight that is no number makes none of what it meets: seen before anything is asked,
@@ -110,8 +127,7 @@ class LoadedPair:
         prompt = self.prompt(chat, think=params.think)
         text = AnswerText(
             self.native.token_bytes,
-            self._open,
-            self._close,
+            *self._thinking,
             prompt.thinking,
             params.stop,
             prompt.begun,
@@ -131,10 +147,11 @@ class LoadedPair:
 
     def _closing(self) -> tuple[int, ...]:
         """The tokens that end thinking; none where the model has no mark for it."""
-        if self._close is None:
+        _, close = self._thinking
+        if close is None:
             return ()
         tokenize = self.native.tokenize
-        return (*tokenize(_LAST_THOUGHT), self._close, *tokenize("\n\n"))
+        return (*tokenize(_LAST_THOUGHT), close, *tokenize("\n\n"))
 
     def prompt(self, chat: Sequence[ChatMessage], *, think: bool) -> Prompt:
         """What the target reads before it answers."""
@@ -225,6 +242,10 @@ class LoadedPair:
 def _like(known: Costs, plain: float | None, factor: float) -> bool:
     """Whether costs belong to a machine that decodes plainly at `plain` tokens/s."""
     return plain is not None and 1 / factor < known.plain * plain / 1000 < factor
+
+
+def _template_file() -> Path:
+    return paths.cache() / "templates.json"
 
 
 def _exact_file() -> Path:

@@ -13,8 +13,9 @@ from typing import Any
 import gguf
 import pytest
 
+from app import paths
 from app.binding import NativePair, devices
-from app.engine import Backend, LoadParams, pair
+from app.engine import Backend, LoadParams, pair, template
 from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.engine.pair import LoadedPair
 from app.errors import (
@@ -242,6 +243,26 @@ def test_a_broken_template_frees_the_pair(
     (native,) = loaded
     with pytest.raises(OptionError, match="not loaded"):
         native.reset()
+
+
+def test_a_template_that_is_known_to_go_is_compiled_behind_the_load(
+    demo_files: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
+    compiled: list[str] = []
+
+    class Noted(template.ChatTemplate):
+        def __init__(self, source: str | None, owner: str, **texts: str) -> None:
+            super().__init__(source, owner, **texts)
+            compiled.append(owner)
+
+    monkeypatch.setattr(template, "ChatTemplate", Noted)
+    for _ in range(2):  # the first finds out that it goes
+        loaded = LoadedPair(LoadParams(demo_files.target, None, Backend.CPU, n_ctx=256))
+        assert compiled == [demo_files.target.name]
+        loaded.get_ready()
+        loaded.close()
+    assert len(compiled) == 2
 
 
 def test_memory_is_told_as_it_is_after_loading(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -40,6 +41,7 @@ def test_a_start_imports_only_what_it_needs() -> None:
         "app.ui.window.help",
         "gguf",
         "huggingface_hub",
+        "jinja2",
         "multiprocessing",
         "numpy",
         "pygments.lexers",
@@ -64,6 +66,23 @@ def test_a_signal_closes_it(
     assert time.monotonic() - started < 5
     assert engine.closed
     assert (paths.state() / "window.ini").is_file()
+
+
+def test_cycles_are_looked_for_again_once_it_is_open(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "Engine", BatchEngine)
+    monkeypatch.setattr(application.Library, "of_user", lambda folder: FakeModels())
+    found: list[bool] = []
+    QTimer.singleShot(50, qapp, lambda: found.append(gc.isenabled()))
+    QTimer.singleShot(60, qapp, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    gc.disable()
+    try:
+        assert application.run([]) == 0
+    finally:
+        gc.unfreeze()
+        gc.enable()
+    assert found == [True]
 
 
 def test_what_slots_and_qt_say_is_in_the_log(
