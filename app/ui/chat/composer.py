@@ -292,7 +292,7 @@ class Composer(QFrame):
         if size:
             about = tr("Context used: {used} of {size} tokens").format(used=used, size=size)
         mark = "" if exact else " …"
-        self._context.setText(f"{words.count(used)} / {words.count(size)}{mark}" if size else "")
+        self._context.setText(f"{words.use(used, size)}{mark}" if size else "")
         kind = "error" if 0 < size <= used else "caption"
         if self._context.property("kind") != kind:  # told often, and styles are dear to read
             self._context.setProperty("kind", kind)

@@ -36,9 +36,14 @@ def length(value: float | None) -> str:
 
 
 def count(tokens: int) -> str:
-    if tokens >= 1024 and tokens % 1024 == 0:
-        return f"{tokens // 1024}k"
     return str(tokens) if tokens < 1000 else f"{tokens / 1000:.1f}k"
+
+
+def use(used: int, size: int) -> str:
+    """Of a context: both in the same thousands, and what is not full never reads as if it were."""
+    unit = 1024 if size % 1024 == 0 else 1000
+    shown = (str(n) if n < 1000 else f"{n * 10 // unit / 10:g}k" for n in (used, size))
+    return " / ".join(shown)
 
 
 def tokens(amount: int) -> str:

@@ -96,6 +96,7 @@ class NumberRow(QWidget):
         """What is to be known of the value in force, or why it plays no part now."""
         self._told = tr(text)
         self.field.setEnabled(plays_a_part)
+        self.field.setToolTip("" if plays_a_part else self._told)
         self._complain("")
 
     def _check(self) -> Any:
@@ -127,6 +128,8 @@ class NumberRow(QWidget):
 
     def _complain(self, text: str) -> None:
         self.note.setText(text or self._told or self._hint)
+        # Of many that play no part each would say the same: its tooltip does.
+        self.note.setVisible(bool(text) or self.field.isEnabled())
         self.note.setProperty("kind", "error" if text else "caption")
         self.field.setProperty("invalid", bool(text))
         self.field.setAccessibleDescription(text or self._told or self._hint)

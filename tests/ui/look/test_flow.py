@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.look.flow import Flow
-from app.ui.look.labels import Line
+from app.ui.look.labels import Line, lines
 from app.ui.look.theme import Theme
 
 
-@pytest.mark.parametrize(("even", "lines"), [(False, [5, 1]), (True, [3, 3])])
-def test_lines_may_be_even(qtbot: QtBot, look: Theme, even: bool, lines: list[int]) -> None:
+@pytest.mark.parametrize(("even", "counts"), [(False, [5, 1]), (True, [3, 3])])
+def test_lines_may_be_even(qtbot: QtBot, look: Theme, even: bool, counts: list[int]) -> None:
     page = QWidget()
     qtbot.addWidget(page)
     flow = Flow(page, even=even)
@@ -23,7 +23,7 @@ def test_lines_may_be_even(qtbot: QtBot, look: Theme, even: bool, lines: list[in
     page.resize(310, 100)
     page.show()
     tops = [button.y() for button in buttons]
-    assert [tops.count(top) for top in sorted(set(tops))] == lines
+    assert [tops.count(top) for top in sorted(set(tops))] == counts
     page.resize(360, 100)
     assert {button.y() for button in buttons} == {0}
 
@@ -44,3 +44,10 @@ def test_a_line_is_as_wide_as_its_words_and_wraps_where_it_must(qtbot: QtBot, lo
     page.resize(300, 200)
     assert beside.geometry().right() <= 300
     assert line.heightForWidth(line.width()) > one
+
+
+def test_lines_of_an_answers_details_have_air(look: Theme) -> None:
+    told = lines(["Slow: <why>"], ["a", "b"])
+    assert told.startswith('<div style="line-height:140%">')
+    assert "&lt;why&gt;" in told
+    assert told.count("<br>") == 2

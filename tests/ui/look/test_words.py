@@ -19,3 +19,20 @@ def test_how_long_it_thought() -> None:
     assert words.thought(200) == "thought for a moment"
     assert words.thought(3_400) == "thought for 3 s"
     assert words.thought(3_400, ongoing=True) == "thinking for 3 s"
+
+
+@pytest.mark.parametrize(
+    ("used", "size", "told"),
+    [
+        (0, 4096, "0 / 4k"),
+        (999, 32_768, "999 / 32k"),
+        (2_560, 32_768, "2.5k / 32k"),
+        (4_095, 4_096, "3.9k / 4k"),
+        (4_096, 4_096, "4k / 4k"),
+        (5_000, 5_000, "5k / 5k"),
+    ],
+)
+def test_what_is_used_of_a_context_is_told_in_its_own_thousands(
+    used: int, size: int, told: str
+) -> None:
+    assert words.use(used, size) == told
