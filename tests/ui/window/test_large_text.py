@@ -19,7 +19,7 @@ from app.ui.models.passport import PassportView
 from app.ui.models.picker import ModelPicker
 from app.ui.window.help import Topic
 from app.ui.window.main_window import MainWindow
-from tests.ui.conftest import OpenWindow, WaitUntil
+from tests.ui.conftest import LONGEST_WAIT_MS, OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
 from tests.ui.models.shots import passport
 
@@ -75,7 +75,7 @@ def test_nothing_is_cut(
 
     def whole(what: str) -> None:
         try:
-            qtbot.waitUntil(lambda: not cut(window), timeout=5_000)
+            qtbot.waitUntil(lambda: not cut(window), timeout=LONGEST_WAIT_MS)
         except QtBot.TimeoutError:
             problems.append(f"{what}: " + "; ".join(cut(window)))
 
