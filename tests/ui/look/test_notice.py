@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.look.notice import SEEN, Notices
 from app.ui.look.theme import Theme
+from tests.ui.conftest import WaitUntil
 
 
 @pytest.fixture
@@ -51,9 +52,7 @@ def test_many_are_told_by_their_number_and_come_up_again(notices: Notices) -> No
     assert not notices.all
 
 
-def test_where_there_is_little_room_the_newest_is_seen_whole(
-    qtbot: QtBot, notices: Notices
-) -> None:
+def test_where_there_is_little_room_the_newest_is_seen_whole(notices: Notices) -> None:
     for i in range(3):
         notices.add(f"Message {i}")
     notices.set_room(20)
@@ -68,14 +67,16 @@ def are_below(head: QLabel, buttons: list[QPushButton]) -> list[bool]:
     return [button.mapToGlobal(QPoint(0, 0)).y() > bottom for button in buttons]
 
 
-def test_buttons_stand_below_the_text_where_it_is_narrow(qtbot: QtBot, notices: Notices) -> None:
+def test_buttons_stand_below_the_text_where_it_is_narrow(
+    notices: Notices, wait_until: WaitUntil
+) -> None:
     notice = notices.add("The GPU has 2.1 GB free and the model needs 3.4 GB.", level="error")
     buttons = [notice.add_button(text) for text in ("Fit the context", "Use the CPU")]
     head = next(label for label in notice.findChildren(QLabel) if label.text() == notice.message)
     notices.show()
     for width, below in ((720, False), (328, True)):
         notices.resize(width, 200)
-        qtbot.waitUntil(lambda below=below: are_below(head, buttons) == [below, below])
+        wait_until(lambda below=below: are_below(head, buttons) == [below, below])
         assert notice.width() == width
         assert head.height() >= head.heightForWidth(head.width())
 

@@ -123,7 +123,7 @@ def test_nothing_is_cut(
 
 
 @pytest.mark.parametrize("width", [280, 340, 480])
-def test_a_passport_fits(qtbot: QtBot, text_size: int, width: int) -> None:
+def test_a_passport_fits(qtbot: QtBot, wait_until: WaitUntil, text_size: int, width: int) -> None:
     area = QScrollArea()
     qtbot.addWidget(area)
     area.setWidgetResizable(True)
@@ -132,4 +132,4 @@ def test_a_passport_fits(qtbot: QtBot, text_size: int, width: int) -> None:
     area.show()
     view = area.widget()
     assert isinstance(view, PassportView)
-    qtbot.waitUntil(lambda: view.width() == area.viewport().width())
+    wait_until(lambda: view.width() == area.viewport().width())
