@@ -23,7 +23,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 # The same examples each time: a search by chance is somebody's wish, not a run's fate
 # (CONTRIBUTING.md, `--hypothesis-profile`).
-settings.register_profile("suite", derandomize=True)
+settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from app.binding import NativePair, NativeRound
-from app.engine.lookup import Lookup, Match
+from app.engine.lookup import ROWS, Lookup, Match
 from app.engine.messages import (
     Answer,
     Decoded,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from app.engine.prompt import Prompt
 
 _READ_AT_ONCE: Final = 2048  # tokens of a prompt, between two words about it
-_LOOKED_UP: Final = 16  # positions verified in a round, where there is no drafter to say
 
 
 @dataclass(slots=True)
@@ -57,6 +56,7 @@ class Answering:
     plain: PlainSpeed
     closing: Sequence[int] = ()
     answer_now: Callable[[], bool] = lambda: False
+    lookup: Lookup = field(default_factory=Lookup)
     _ids: list[int] = field(default_factory=list)
     _outside: dict[int, str] = field(default_factory=dict)  # what belongs to no round, as shown
     _tally: RoundTally = field(default_factory=RoundTally)
@@ -69,7 +69,6 @@ class Answering:
     _most_thought: int | None = None  # how many there may be, and why no more
     _end_of_thinking: ThinkingEnd = ThinkingEnd.BUDGET
     _thinking_end: ThinkingEnd | None = None
-    _lookup: Lookup = field(default_factory=Lookup)  # empty where none is wanted
 
     def __post_init__(self) -> None:
         import secrets  # here: no start needs it
@@ -112,7 +111,7 @@ class Answering:
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
         check_numbers(self.native, self.model)
         if self._looking_up:
-            self._lookup.extend(tokens)
+            self.lookup.begin(tokens)
         yield self._take_outside((first,))
 
     def _read(self, tokens: Sequence[int], keep: int) -> tuple[int, int]:
@@ -160,10 +159,10 @@ class Answering:
         room = self.params.max_tokens - len(self._ids)  # tokens this round may still give
         if self.text.thinking and self.closing and self._most_thought is not None:
             room = min(room, self._most_thought - self._thought)
-        width = self.params.block or self.model.block or _LOOKED_UP
+        width = self.params.block or self.model.block or ROWS
         most = max(0, min(width, room) - 1)
-        match = self._lookup.find(most)
-        copied = match if match and self._lookup.trusts(match) else None
+        match = self.lookup.find(most) if self._looking_up else None
+        copied = match if match and self.lookup.trusts(match) else None
         start = time.perf_counter()
         try:
             native = self._decode(most, copied)
@@ -178,7 +177,7 @@ class Answering:
             check_numbers(self.native, self.model, row=len(native.emitted) - 1)
         agreed = 0 if copied else _agreed(match, native.drafted)
         if copied:
-            self._lookup.record(copied, len(native.emitted) - 1, len(native.drafted))
+            self.lookup.record(copied, len(native.emitted) - 1, len(native.drafted))
         piece, used = self._take(native.emitted)
         origin = Origin.LOOKUP if copied else Origin.DRAFTER
         record = self._record(native, used, seconds, origin, agreed)
@@ -206,7 +205,7 @@ class Answering:
             used += 1
             self._ids.append(token)
             if self._looking_up:
-                self._lookup.extend((token,))
+                self.lookup.extend((token,))
             if self.native.is_end(token) or token in self.params.stop_tokens:
                 self._reason = FinishReason.STOP
                 break
@@ -270,7 +269,7 @@ class Answering:
 
     @property
     def _looking_up(self) -> bool:
-        return self.params.draft and self.params.lookup
+        return self.params.draft and self.params.lookup and self.params.block != 1
 
     def _answer(self) -> Answer:
         return Answer(

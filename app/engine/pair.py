@@ -16,6 +16,7 @@ from app.engine import costs
 from app.engine.answering import Answering, check_numbers
 from app.engine.control import control
 from app.engine.key import key_of
+from app.engine.lookup import ROWS, Lookup
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
 from app.engine.plain import PlainSpeed
@@ -62,6 +63,7 @@ class LoadedPair:
             self.native.close()
             raise
         self.plain = PlainSpeed()
+        self._lookup = Lookup()  # of the chat that was answered last
 
     def get_ready(self) -> None:
         """Compiles the template, which a first question would wait for. Raises TemplateError.
@@ -142,6 +144,7 @@ class LoadedPair:
             self.plain,
             self._closing(),
             answer_now,
+            self._lookup,
         )
         yield from answering.events()
 
@@ -167,7 +170,7 @@ class LoadedPair:
         self, chat: Sequence[ChatMessage], params: AskParams, plain: Sequence[int], at: int
     ) -> Control:
         """See `app.engine.control`."""
-        rows = params.block or self.model.block
+        rows = params.block or self.model.block or ROWS
         prompt = self.prompt(chat, think=params.think).tokens
         return control(self.native, prompt, plain, at, rows, params.sampling, self._closing())
 

@@ -206,29 +206,35 @@ STEADY: Final = 1.5
 """Factor up to which the pace of rounds may change within an answer, for its mean to say much."""
 
 
+_Kind = tuple[Origin, int]
+
+
 class Pace:
     """Whether rounds take as long throughout an answer as they did at its beginning.
 
-    Rounds of one width are compared, the one that most rounds have: width changes what a
-    round costs. On a machine that is busy for a part of an answer, or with a context that grows
-    long, an answer's mean rate is no measure beside a plain rate of its last minute.
+    Rounds of one kind are compared, the one that most rounds are: their width changes what they
+    cost, and whether a drafter ran. On a machine that is busy for a part of an answer, or with a
+    context that grows long, an answer's mean rate is no measure beside a plain rate of its last
+    minute.
     """
 
     _ENOUGH: Final = 16  # rounds at the beginning, and at most at the end
     _FEWEST: Final = 4  # rounds that one can stand out of
 
     def __init__(self) -> None:
-        self._first: defaultdict[int, list[float]] = defaultdict(list)
-        self._last: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=self._ENOUGH))
-        self._rounds: Counter[int] = Counter()
-        self._spent: defaultdict[int, float] = defaultdict(float)  # milliseconds
+        self._first: defaultdict[_Kind, list[float]] = defaultdict(list)
+        self._last: defaultdict[_Kind, deque[float]] = defaultdict(
+            lambda: deque(maxlen=self._ENOUGH)
+        )
+        self._rounds: Counter[_Kind] = Counter()
+        self._spent: defaultdict[_Kind, float] = defaultdict(float)  # milliseconds
 
     def add(self, record: RoundRecord) -> None:
-        width = len(record.drafted)
-        self._rounds[width] += 1
-        self._spent[width] += record.total_ms
-        enough = len(self._first[width]) >= self._ENOUGH
-        (self._last if enough else self._first)[width].append(record.total_ms)
+        kind = record.origin, len(record.drafted)
+        self._rounds[kind] += 1
+        self._spent[kind] += record.total_ms
+        enough = len(self._first[kind]) >= self._ENOUGH
+        (self._last if enough else self._first)[kind].append(record.total_ms)
 
     @property
     def change(self) -> float | None:
@@ -240,14 +246,14 @@ class Pace:
         """
         from statistics import median  # here: no start needs it
 
-        for width, rounds in self._rounds.most_common():
-            first, last = self._first[width], self._last[width]
+        for kind, rounds in self._rounds.most_common():
+            first, last = self._first[kind], self._last[kind]
             if len(last) >= self._ENOUGH // 2 and (before := median(first)) > 0:
-                changes = median(last) / before, self._spent[width] / rounds / before
+                changes = median(last) / before, self._spent[kind] / rounds / before
                 return max(changes, key=lambda change: max(change, 1 / change) if change else 0)
-        for width, rounds in self._rounds.most_common(1):
-            usual = median(self._first[width])
-            if rounds >= self._FEWEST and self._spent[width] > STEADY * rounds * usual:
+        for kind, rounds in self._rounds.most_common(1):
+            usual = median(self._first[kind])
+            if rounds >= self._FEWEST and self._spent[kind] > STEADY * rounds * usual:
                 return 0.0
         return None
 

@@ -91,8 +91,11 @@ def is_ours(connection: sqlite3.Connection) -> bool:
 def is_whole(connection: sqlite3.Connection) -> bool:
     """Whether the tables have the columns of their version: a name that damage changed passes
     SQLite's own checks."""
+    of = version(connection)
+    if of < 0 or (of == 0 and any(_columns(connection, t) for t in TABLES)):
+        return False
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as sound:
-        _migrate(sound, version(connection))
+        _migrate(sound, of)
         return all(_columns(sound, t) <= _columns(connection, t) for t in TABLES)
 
 

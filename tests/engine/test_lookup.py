@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +53,22 @@ def test_it_finds_what_the_definition_says(text: list[int], most: int, parts: in
     else:  # of many places only the latest are compared
         assert found.length <= wanted.length
         assert found == wanted or found.length < wanted.length
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    texts=st.lists(st.lists(st.integers(0, 2), max_size=60), min_size=2, max_size=4),
+    most=st.integers(1, 20),
+)
+def test_what_was_known_of_another_text_leaves_no_trace(texts: list[list[int]], most: int) -> None:
+    kept = Lookup()
+    for before, after in pairwise(texts):
+        text = before[: len(before) // 2] + after
+        kept.begin(before)
+        kept.begin(text)
+        fresh = Lookup(text)
+        assert kept.find(most) == fresh.find(most)
+        assert (kept._tokens, kept._before, kept._last) == (text, fresh._before, fresh._last)
 
 
 def test_nothing_is_found_in_what_never_repeats() -> None:

@@ -134,6 +134,17 @@ def test_a_schema_with_other_names_is_damage(
     assert aside(path, "damaged").exists()
 
 
+@pytest.mark.parametrize("version", [0, -(2**31) + 2, -1])
+def test_a_version_that_damage_changed_hides_no_chat(path: Path, kept: bytes, version: int) -> None:
+    path.write_bytes(kept)
+    with closing(sqlite3.connect(path)) as damaged:
+        damaged.execute(f"PRAGMA user_version = {version}")
+    opened, texts = read(path)
+    assert "damaged" in told(opened)
+    assert opened.lasting
+    assert len(texts) == CHATS * EXCHANGES * 2
+
+
 def test_text_that_damage_made_half_a_surrogate_is_kept(path: Path, kept: bytes) -> None:
     content = kept.replace(b"Answer 3/7.", b"Answer\xed\xa0\x80/7")
     lost = content.index(b"Answer 1/2.") // 4096 * 4096

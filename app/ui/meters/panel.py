@@ -174,7 +174,7 @@ class MeterPanel(QScrollArea):
             part.setVisible(begun)
         # Of an answer as it was, none are kept; while nothing is drafted there are none.
         self._blocks.setVisible(any(record.drafted for record in counters.last))
-        self.bars.setVisible(bool(totals.drafted))
+        self.bars.setVisible(bool(totals.drafted_at))
         self.spark.setVisible(bool(counters.rates))
         self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s
@@ -215,7 +215,8 @@ class MeterPanel(QScrollArea):
     def _show_buttons(self) -> None:
         loaded = self._meters.model
         drafts = loaded is not None and loaded.has_draft
-        coming = drafts and bool(self._meters.counters.totals.rounds)
+        totals = self._meters.counters.totals
+        coming = bool(totals.rounds if drafts else totals.drafted)
         possible = self.prove.isEnabled() or self.replay.isEnabled()
         self._buttons.setVisible(coming or possible)
 

@@ -45,7 +45,7 @@ def state_of(meters: Meters, activity: str = "", asked: str = "auto") -> State:
 
 def _dflash(model: LoadedModel, meters: Meters) -> State:
     totals = meters.counters.totals
-    if not model.has_draft:
+    if not model.has_draft and not totals.drafted:
         return State(Level.OFF, tr("DFlash off"), tr("The model was loaded without a drafter."))
     if not totals.rounds:
         return State(
@@ -56,11 +56,13 @@ def _dflash(model: LoadedModel, meters: Meters) -> State:
     kept = tr("{accepted} of {drafted} drafted tokens were accepted.").format(
         accepted=totals.accepted, drafted=totals.drafted
     )
+    own = totals.drafted > totals.looked_up  # the drafter's
+    on = tr("DFlash on") if own else tr("Drafts from the chat")
     gain = meters.speedup
     if gain is None:
         about = f"{kept} {tr('The speed-up is not measured yet.')}"
-        return State(Level.ON, tr("DFlash on"), about)
+        return State(Level.ON, on, about)
     about = f"{kept} {tr('Measured against plain decoding on this machine.')}"
     if gain < 1:  # no warning: nobody can act on it, and the governor does
         about = f"{about} {tr('Drafting costs more here than it saves.')}"
-    return State(Level.ON, f"{tr('DFlash on')} {words.times(gain)}", about)
+    return State(Level.ON, f"{on} {words.times(gain)}", about)

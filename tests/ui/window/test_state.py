@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QObject
 
-from app.engine import LoadedModel, RoundRecord
+from app.engine import LoadedModel, Origin, RoundRecord
 from app.engine.fake import FAKE_CPU
 from app.ui.look.theme import Theme
 from app.ui.meters.model import Meters
 from app.ui.window.header import StateChip
 from app.ui.window.state import Level, State, state_of
 from tests.ui.meters.test_meters import record
+
+COPIED = replace(record(3), origin=Origin.LOOKUP)
 
 
 def model(block: int = 16, fallback: str = "") -> LoadedModel:
@@ -44,6 +48,8 @@ def show(
         (Level.ON, "DFlash on", model(), [record(3)], None),
         (Level.ON, "DFlash on ×4.0", model(), [record(3)], 100.0),
         (Level.ON, "DFlash on ×0.50", model(), [record(0)], 200.0),
+        (Level.ON, "Drafts from the chat ×4.0", model(), [COPIED], 100.0),
+        (Level.ON, "Drafts from the chat ×4.0", model(block=0), [COPIED], 100.0),
         (Level.ON, "DFlash on ×4.0 · CPU", model(fallback="No GPU."), [record(3)], 100.0),
     ],
 )
