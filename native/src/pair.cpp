@@ -1,5 +1,6 @@
 #include "pair.h"
 
+#include "comparable.h"
 #include "devices.h"
 #include "failure.h"
 #include "log.h"
@@ -128,13 +129,23 @@ void slip_pair::wait() {
 }
 
 // The target's choice in output row `row` of its last pass, for `position`, behind so many held tokens. After wait().
+// LLAMA_TOKEN_NULL where the row is at hand and holds what is no number: a graph finds the largest of the others all the same.
 llama_token slip_pair::target_choice(int32_t row, int32_t position) {
     llama_context * ctx = models_.ctx_target.get();
     const int32_t token = n_last_ - n_outputs_ + row;
     if (sampler_.on_device()) {
-        return llama_get_out_token_ith(ctx, token);
+        const float * logits = host_logits(row);
+        return logits && !slip_comparable(logits, llama_vocab_n_tokens(vocab())) ? LLAMA_TOKEN_NULL : llama_get_out_token_ith(ctx, token);
     }
     return sampler_.choose(llama_get_logits_ith(ctx, token), held_.data(), position, position);
+}
+
+// Logits of an output row of the last pass, nullptr where they are on a device. After wait().
+const float * slip_pair::host_logits(int32_t row) const {
+    const ggml_tensor * logits = llama_get_logits_tensor(models_.ctx_target.get());
+    const ggml_tensor * owner  = logits->view_src ? logits->view_src : logits;
+    const bool here = owner->buffer && ggml_backend_buffer_is_host(owner->buffer);
+    return here ? static_cast<const float *>(logits->data) + int64_t(row) * llama_vocab_n_tokens(vocab()) : nullptr;
 }
 
 // Logits of output rows of the last pass, wherever they are.

@@ -49,6 +49,7 @@ private:
     // Passes. Each leaves its results in the context and counts what it cost.
     void target_pass(const llama_token * tokens, int32_t n, int32_t n_outputs);
     llama_token target_choice(int32_t row, int32_t position);
+    const float * host_logits(int32_t row) const;
 
     int32_t widest(int32_t n_draft) const;
     int32_t rewind_to(const int32_t * tokens, int32_t n_tokens, bool drafting);

@@ -1,12 +1,12 @@
 #include "sampler.h"
 
+#include "comparable.h"
 #include "failure.h"
 #include "philox.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -23,19 +23,6 @@ static std::array<double, 4> gumbel(uint64_t seed, int32_t position, int32_t tok
 
 static int32_t argmax(const float * logits, int32_t n_vocab) {
     return static_cast<int32_t>(std::max_element(logits, logits + n_vocab) - logits);
-}
-
-// Whether there is anything to choose: a largest one, and no NaN. An integer loop, which a compiler makes lanes of.
-static bool comparable(const float * logits, int32_t n_vocab) {
-    constexpr uint32_t k_infinity = 0x7f800000, k_minus_infinity = 0xff800000;
-    uint32_t bad = 0, any = 0;
-    for (int32_t i = 0; i < n_vocab; ++i) {
-        uint32_t bits;
-        std::memcpy(&bits, logits + i, sizeof(bits));
-        bad |= (bits & k_infinity) == k_infinity && bits != k_minus_infinity;
-        any |= bits != k_minus_infinity;
-    }
-    return any && !bad;
 }
 
 slip_sampler::slip_sampler(const slip_sampling & options, int32_t n_vocab) :
@@ -83,7 +70,7 @@ int32_t slip_sampler::choose(const float * logits, const int32_t * before, int32
     if (greedy()) {
         return argmax(logits, n_vocab_);
     }
-    if (!comparable(logits, n_vocab_)) {
+    if (!slip_comparable(logits, n_vocab_)) {
         return 0;
     }
 

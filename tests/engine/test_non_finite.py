@@ -14,7 +14,7 @@ from app.binding import NativePair, NativeRound
 from app.binding.inspection import choose
 from app.engine import AskParams, Backend, LoadParams, Sampling, Verify
 from app.engine.pair import LoadedPair
-from app.errors import NonFiniteError
+from app.errors import NonFiniteError, OptionError
 from app.library import Pair
 
 from .conftest import ask, chat
@@ -23,7 +23,11 @@ QUESTION = chat("What is DFlash?")
 
 
 def damaged(
-    files: Pair, folder: Path, value: float, name: str = "output_norm.weight", at: int = 3
+    files: Pair,
+    folder: Path,
+    value: float | np.ndarray,
+    name: str = "output_norm.weight",
+    at: int = 3,
 ) -> Path:
     """The target with one weight, or one row of them, replaced."""
     copy = folder / "damaged.gguf"
@@ -128,3 +132,48 @@ def test_any_share_of_logits_may_be_none(verify: Verify, sampling: Sampling, sha
     assert ((tokens >= 0) & (tokens < rows.shape[1])).all()
     if share == 1.0:
         assert (tokens == 0).all(), "who gets the first token looks at the logits"
+
+
+@pytest.mark.parametrize("verify", list(Verify))
+def test_one_logit_that_is_no_number_is_no_choice(
+    demo_files: Pair, tmp_path: Path, verify: Verify
+) -> None:
+    """Others may be larger: what is left of a row that is broken is not believed either."""
+    rare = 7  # a token of no prompt
+    for value in (float("nan"), float("inf")):
+        target = damaged(demo_files, tmp_path, value, "token_embd.weight", rare)
+        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1)
+        try:
+            token, _ = pair.prompt(range(40, 90), verify=verify, seed=1)
+            assert token <= 0
+            assert not pair.finite()
+        finally:
+            pair.close()
+
+
+def test_a_row_within_a_round_that_holds_infinity_ends_it(demo_files: Pair, tmp_path: Path) -> None:
+    """A weight so large that some texts make infinity of it, and it would be the largest."""
+    whole = NativePair(demo_files.target, demo_files.draft, n_ctx=256, threads=1)
+    width = whole.info.n_embd
+    whole.close()
+    row = np.zeros(width, np.float32)
+    ended = 0
+    for at in range(min(width, 24)):
+        row[:] = 0
+        row[at] = 3.4e38
+        target = damaged(demo_files, tmp_path, row, "token_embd.weight", 7)
+        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1)
+        try:
+            token, _ = pair.prompt(range(40, 90))
+            emitted = [token]
+            while min(emitted) > 0 and len(emitted) < 60:
+                last = pair.round(8).emitted
+                emitted += last
+            if emitted[-1] < 0 and len(emitted) > 1:
+                ended += 1
+                assert not pair.finite(len(last) - 1)
+                with pytest.raises(OptionError):
+                    pair.round(8)
+        finally:
+            pair.close()
+    assert ended
