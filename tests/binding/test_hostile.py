@@ -167,7 +167,7 @@ print("all of it", flush=True)
 def test_no_number_ends_the_process() -> None:
     pair = Library.of_user().open("demo")
     assert pair.draft
-    numbers = ",".join(map(str, (*EDGES, *WRONG, 1024, 20_000, 10**6)))
+    numbers = ",".join(map(str, (*EDGES, *WRONG, 1024, 20_000)))
     done = subprocess.run(
         [sys.executable, "-c", CALLS, pair.target, pair.draft, numbers],
         cwd=ROOT,
