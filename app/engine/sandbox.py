@@ -24,7 +24,7 @@ _ROOM: Final = 1 << 27  # characters; a list has as many as it takes bytes of po
 _NUMBER: Final = 1_000_000  # beyond it is no width, count or exponent of a template
 _WIDE: Final = re.compile(r"[0-9]{7}")
 _FORMS: Final = ("format", "format_map")
-_MIXING: Final = ("join", "replace")
+_POINTER: Final = 8  # bytes that each item of a list takes
 _COUNTED: Final = tuple("batch center format indent join replace slice truncate wordwrap".split())
 
 
@@ -125,15 +125,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def _check(self, name: str, *values: Any) -> None:
         """What something of that name is given: no number that would be a size, no form with a
-        field that wide, no two texts of which one goes into the other at each place."""
+        field that wide, no text that goes into another one in too many places."""
         for value in values:
             if isinstance(value, int) and abs(value) > _NUMBER:
                 raise TemplateError(f"it asks for too much: {name} of {value}")
         texts = [value for value in values if isinstance(value, str)]
         if name in _FORMS and texts and _WIDE.search(texts[0]):
             raise TemplateError("it asks for too much: a field a million wide")
-        if name in _MIXING and math.prod(max(1, _size(value)) for value in values) > 4 * _ROOM:
-            raise TooMuch("it makes more text than any context holds")
+        if name == "join":
+            self._take(math.prod(max(1, _size(value)) for value in values[:2]) // _POINTER)
+        elif name == "replace" and len(texts) > 2:
+            text, old, new = texts[:3]
+            self._take(len(text) + (len(text) // max(1, len(old)) + 1) * len(new))
 
     # --- the template's tree ---
 
@@ -162,4 +165,4 @@ def _as_filter(concat: nodes.Concat) -> nodes.Filter:
 def _size(value: Any) -> int:
     if isinstance(value, str | bytes):
         return len(value)
-    return 8 * len(value) if isinstance(value, list | tuple) else 0
+    return _POINTER * len(value) if isinstance(value, list | tuple) else 0

@@ -3,7 +3,9 @@
 #include "ggml.h"
 
 #include <cstdio>
+#include <cstring>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -12,10 +14,17 @@ namespace {
 thread_local int  g_alive  = 0;
 thread_local bool g_failed = false;
 
+std::mutex            g_mutex;
+int                   g_all = 0; // of all threads
+ggml_abort_callback_t g_before = nullptr;
+
 void on_abort(const char * message) {
     if (g_alive == 0) {
         std::fprintf(stderr, "%s\n", message); // ggml ends the process when this is back
         return;
+    }
+    if (std::strstr(message, "mem_buffer")) { // of ggml_init: what it asked for is not to be had
+        throw std::bad_alloc();
     }
     g_failed = true;
     const std::string text(message); // begins with the path of a source file
@@ -24,18 +33,25 @@ void on_abort(const char * message) {
 
 } // namespace
 
+// Nothing is installed while there is none: ggml then tells of itself in its own way, with a backtrace.
 slip_assertions::slip_assertions() {
-    static std::once_flag once;
-    std::call_once(once, [] { ggml_set_abort_callback(on_abort); });
-    if (g_alive++ == 0) {
-        g_failed = false;
+    std::lock_guard<std::mutex> lock(g_mutex);
+    if (g_all++ == 0) {
+        g_before = ggml_set_abort_callback(on_abort);
     }
+    ++g_alive;
 }
 
 slip_assertions::~slip_assertions() {
+    std::lock_guard<std::mutex> lock(g_mutex);
     --g_alive;
+    if (--g_all == 0) {
+        ggml_set_abort_callback(g_before);
+    }
 }
 
-bool slip_assertions::failed() {
-    return g_failed;
+bool slip_assertions::take_failed() {
+    const bool failed = g_failed;
+    g_failed = false;
+    return failed;
 }

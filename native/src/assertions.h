@@ -11,7 +11,7 @@ public:
     slip_assertions(const slip_assertions &) = delete;
     slip_assertions & operator=(const slip_assertions &) = delete;
 
-    // Whether anything did not hold on this thread since the outermost of these was made. llama.cpp tells of some
-    // exceptions only by what it does not give back.
-    static bool failed();
+    // Whether anything but memory was missing on this thread since the last call. llama.cpp tells of some exceptions only
+    // by what it does not give back.
+    static bool take_failed();
 };

@@ -128,8 +128,9 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
 
 llama_context_ptr make_context(llama_model * model, llama_context_params params) {
     slip_log_take_errors();
+    slip_assertions::take_failed();
     llama_context_ptr ctx(llama_init_from_model(model, params));
-    if (!ctx && slip_assertions::failed()) {
+    if (!ctx && slip_assertions::take_failed()) {
         throw slip_failure(SLIP_ERROR_FILE, "No context can be made of the model: " + slip_log_take_errors(), "Convert the model again.");
     }
     if (!ctx) {
