@@ -488,6 +488,8 @@ def _parted(row: str) -> list[str]:
 def _cells(row: str, columns: int) -> list[str]:
     """As many as there are columns: what is too much stays in the last."""
     cells = _split(row, columns)
+    while len(cells) > columns and not cells[-1]:
+        del cells[-1]
     last = [" | ".join(cells[columns - 1 :])] if len(cells) > columns else cells[columns - 1 :]
     return [*cells[: columns - 1], *last] + [""] * (columns - len(cells))
 

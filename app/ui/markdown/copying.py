@@ -204,7 +204,12 @@ def _signs(document: QTextDocument) -> Iterator[tuple[object, ...]]:
     """What is seen at each position: half of what a character beyond the first plane is, too."""
     for block in _blocks(document, 0, document.characterCount()):
         shape = block.blockFormat()
-        kind = (shape.headingLevel(), shape.property(Mark.CODE), shape.property(Mark.QUOTES))
+        items = block.textList()
+        kind = (
+            (shape.headingLevel(), shape.property(Mark.CODE), shape.property(Mark.QUOTES)),
+            (shape.property(Mark.RULE), shape.property(Mark.NOTE), shape.marker(), shape.indent()),
+            (items.itemText(block), items.format().indent()) if items else None,
+        )
         inside = block.begin()
         while not inside.atEnd():
             fragment = inside.fragment()

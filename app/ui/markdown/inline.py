@@ -99,7 +99,9 @@ def _unspaced(rule: _Rule) -> _Rule:
             return False
         before = state.src[start - 1 : start] or " "
         after = state.src[state.pos : state.pos + 1] or " "
-        if state.src[start] != "_" and _OF_UNSPACED.search(before + after):
+        # A single star is a star more often than not: `姓名*：张三，电话*：123`.
+        strong = state.pos - start > 1 and state.src[start] != "_"
+        if strong and _OF_UNSPACED.search(before + after):
             for sign in state.delimiters[known:]:
                 sign.open, sign.close = not after.isspace(), not before.isspace()
         return True

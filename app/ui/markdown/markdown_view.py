@@ -44,6 +44,7 @@ class MarkdownView(TextView):
         self._sheet.clear()
         self._stream = MarkdownStream(self._sheet)
         self._coloured, self._finished, self._closed = 0, False, False
+        self.decorate([])
 
     def add(self, text: str) -> None:
         self._slices.add(text)

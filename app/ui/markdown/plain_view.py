@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.ui.markdown.document import DocumentWriter
@@ -13,6 +14,8 @@ from app.ui.markdown.text_view import TextView
 
 class PlainView(TextView):
     """`source` gives all that was added; `role` is the colour of the palette it is written in."""
+
+    grown = Signal()  # more of it is on the page
 
     def __init__(
         self,
@@ -24,7 +27,7 @@ class PlainView(TextView):
         super().__init__(name, source, parent)
         self._writer = DocumentWriter(self.document(), role)
         self._writer.open_plain()
-        self._slices = Sliced(self, self._writer.more)
+        self._slices = Sliced(self, self._write)
 
     @property
     def rendered(self) -> bool:
@@ -44,3 +47,7 @@ class PlainView(TextView):
         """Write all of it again, in the palette's new colours."""
         self.restart()
         self.add(self._source())
+
+    def _write(self, piece: str) -> None:
+        self._writer.more(piece)
+        self.grown.emit()

@@ -42,7 +42,8 @@ class Lane(QFrame):
             "muted",
         )
         self.body = MarkdownView(title, lambda: self.text)
-        self.body.grown.connect(self.written)
+        for grown in (self.thoughts.grown, self.body.grown):
+            grown.connect(self.written)
         self.body.wrap_chosen.connect(self.wrap_chosen)
         for view in (self.thoughts, self.body):
             view.link_chosen.connect(self.link_chosen)
@@ -117,6 +118,7 @@ class Lane(QFrame):
         """Mark a text from a position of its document on: there it is another one."""
         first, self._marked = not self._marked, True
         cursor = view.textCursor()
+        place = min(place, view.document().characterCount() - 1)  # the other one may go on there
         cursor.setPosition(place)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         marked = QTextEdit.ExtraSelection()

@@ -265,6 +265,8 @@ def test_what_would_command_a_terminal_is_seen(look: Theme) -> None:
         ("**단어(word)**는", "단어(word)"),
         ("ข้อ**(ก)**คือ", "(ก)"),
         ("**bold:** text", "bold:"),
+        ("姓名*：张三，电话*：123", ""),
+        ("价格*（含税），运费*（另计）", ""),
         ("数は 2 ** 3 ** 4 です", ""),
     ],
 )
@@ -420,6 +422,8 @@ def test_long_numbers_have_room(look: Theme) -> None:
         ("👍 yes", "👍 no", 3),
         ("Energy $E$ here", "Energy $F$ here", 7),
         ("One", "# One", 3),
+        ("1. One", "2. One", 3),
+        ("- [ ] One", "- [x] One", 3),
         ("One", "One\n\nTwo", 4),
         ("| a | b |\n|---|---|\n| c | d |\n\nend", "| a | b |\n|---|---|\n| c | x |\n\nend", 7),
     ],

@@ -62,6 +62,7 @@ never closed
         ("| $5 | $6 |", ("$5", "$6")),
         ("|$a|$b|", ("$a", "$b")),
         ("| one |", ("one", "")),
+        ("| a | b | |", ("a", "b")),
     ],
 )
 def test_nothing_of_a_row_is_lost(row: str, cells: tuple[str, ...]) -> None:

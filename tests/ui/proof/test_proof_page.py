@@ -26,7 +26,9 @@ from app.engine import (
 )
 from app.errors import ContextFullError, EngineError
 from app.proof import Proof
+from app.ui.look.icons import IconButton
 from app.ui.look.theme import Theme
+from app.ui.proof.lane import Lane, mark_difference
 from app.ui.proof.prover import DRAFTED, PLAIN
 from app.ui.proof.replay import Replay, possible
 from app.ui.window.main_window import MainWindow
@@ -322,6 +324,22 @@ def test_a_replay_ends_with_the_whole_text(
     assert [lane.thoughts.toPlainText() for lane in page.lanes] == ["One by one."] * 2
     assert "as fast with drafting" in page.verdict.text()
     assert len(engine.asked) == 1  # nothing is computed anew
+
+
+def test_where_one_goes_on_only_what_is_more_is_marked(qtbot: QtBot, look: Theme) -> None:
+    lanes = Lane("One"), Lane("Other")
+    for lane, text in zip(lanes, ("```\nsame", "```\nsame\nand more\n```\n"), strict=True):
+        qtbot.addWidget(lane)
+        lane.add(text, "thinking")
+        lane.finish()
+    mark_difference(*lanes)
+    for lane, more in zip(lanes, ("", "and more"), strict=True):
+        (marked,) = lane.body.extraSelections()
+        assert marked.cursor.selectedText().strip("\u2029") == more
+    assert not any(lane.thoughts.extraSelections() for lane in lanes)
+    for lane in lanes:
+        lane.clear("again")
+        assert not [b for b in lane.body.findChildren(IconButton) if not b.isHidden()]
 
 
 @pytest.mark.parametrize("text_size", [15, 22])
