@@ -7,7 +7,7 @@ library: the first call does. `inspection` stands apart: only tests look so deep
 
 from app.binding.backends import backends_folder
 from app.binding.devices import devices, preferred_gpu
-from app.binding.library import ABI, library_path
+from app.binding.library import ABI, default_threads, library_path
 from app.binding.pair import NativePair, estimate
 from app.binding.quantising import Rounding, quantize, row_bytes
 from app.binding.records import (
@@ -17,6 +17,7 @@ from app.binding.records import (
     Estimate,
     Exactness,
     Footprint,
+    Learned,
     Memory,
     NativeRound,
     PairInfo,
@@ -34,6 +35,7 @@ __all__ = [
     "Estimate",
     "Exactness",
     "Footprint",
+    "Learned",
     "Memory",
     "NativePair",
     "NativeRound",
@@ -44,6 +46,7 @@ __all__ = [
     "Verify",
     "WidthReason",
     "backends_folder",
+    "default_threads",
     "devices",
     "estimate",
     "library_path",

@@ -26,6 +26,7 @@ from app.binding.structs import (
     Estimate,
     Exactness,
     Info,
+    Learned,
     LoadOptions,
     LogCallback,
     Past,
@@ -116,6 +117,11 @@ def library() -> ctypes.CDLL:
     return lib
 
 
+def default_threads() -> int:
+    """Threads that a load takes on the CPU where none are asked for: by affinity and quota."""
+    return int(library().slip_default_threads())
+
+
 def _declare(lib: ctypes.CDLL) -> None:
     pair, tokens, error = c_void_p, POINTER(c_int32), POINTER(Error)
     signatures: dict[str, tuple[Any, list[Any]]] = {
@@ -152,6 +158,9 @@ def _declare(lib: ctypes.CDLL) -> None:
         "slip_measure_costs": (c_int32, [pair, POINTER(Costs), error]),
         "slip_probe_exact": (c_int32, [pair, POINTER(Exactness), error]),
         "slip_set_costs": (c_int32, [pair, POINTER(Costs), error]),
+        "slip_get_learned": (c_int32, [pair, POINTER(Learned), error]),
+        "slip_set_learned": (c_int32, [pair, POINTER(Learned), error]),
+        "slip_default_threads": (c_int32, []),
         "slip_round_given": (c_int32, [pair, tokens, c_int32, POINTER(RoundResult), error]),
         "slip_position": (c_int32, [pair]),
         "slip_reset": (None, [pair]),

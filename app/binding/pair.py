@@ -17,6 +17,7 @@ from app.binding.records import (
     Estimate,
     Exactness,
     Footprint,
+    Learned,
     Memory,
     NativeRound,
     PairInfo,
@@ -38,6 +39,7 @@ from app.binding.structs import (
 from app.binding.structs import Estimate as RawEstimate
 from app.binding.structs import Exactness as RawExactness
 from app.binding.structs import Footprint as RawFootprint
+from app.binding.structs import Learned as RawLearned
 from app.errors import OptionError, TemplateError
 
 if TYPE_CHECKING:
@@ -230,6 +232,23 @@ class NativePair:
         raw.verify[: len(known)] = known
         error = Error()
         check(self._lib.slip_set_costs(self.handle, byref(raw), byref(error)), error)
+
+    def learned(self) -> Learned:
+        """What the governor has learned of how drafts are accepted, from all governed rounds."""
+        raw, error = RawLearned(size=ctypes.sizeof(RawLearned)), Error()
+        check(self._lib.slip_get_learned(self.handle, byref(raw), byref(error)), error)
+        n = self.info.block + 1
+        return Learned(tuple(raw.common), tuple(raw.hits[:n]), tuple(raw.foreseen[:n]))
+
+    def set_learned(self, learned: Learned) -> None:
+        """Gives that back: the next answer begins with it. Raises OptionError if it is damaged."""
+        raw, error = RawLearned(size=ctypes.sizeof(RawLearned)), Error()
+        for name in ("common", "hits", "foreseen"):
+            to, of = getattr(raw, name), getattr(learned, name)
+            if len(of) > len(to):
+                raise OptionError("What was learned is too long.", remedy="Begin without it.")
+            to[: len(of)] = of
+        check(self._lib.slip_set_learned(self.handle, byref(raw), byref(error)), error)
 
     def probe_exact(self) -> Exactness:
         """Whether drafted text is plain text here, bit by bit; forgets all tokens.

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 MAX_BLOCK: Final = 64
+ACCEPTANCE_RATES: Final = 10
 
 # Software renderers by what they call themselves: Mesa's, Chromium's, Windows'.
 _SOFTWARE: Final = ("llvmpipe", "SwiftShader", "Microsoft Basic Render")
@@ -131,6 +132,18 @@ class Costs:
     draft: float
     draft_one: float
     verify: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """`slip_learned` of the header: what the governor knows of how drafts are accepted.
+
+    `common` are shares of 1, `hits` and `foreseen` counts by position, up to the block's.
+    """
+
+    common: tuple[float, ...]
+    hits: tuple[float, ...]
+    foreseen: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ctypes import (
     c_void_p,
 )
 
-from app.binding.records import MAX_BLOCK
+from app.binding.records import ACCEPTANCE_RATES, MAX_BLOCK
 
 
 class Error(Structure):
@@ -156,6 +156,15 @@ class Exactness(Structure):
         ("exact", c_int32),
         ("width", c_int32),
         ("widest", c_int32),
+    ]
+
+
+class Learned(Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("common", c_double * ACCEPTANCE_RATES),
+        ("hits", c_double * (MAX_BLOCK + 1)),
+        ("foreseen", c_double * (MAX_BLOCK + 1)),
     ]
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from app import kept, paths
-from app.binding import Costs, DeviceInfo, NativePair, devices, preferred_gpu
+from app.binding import DeviceInfo, NativePair, devices, preferred_gpu
 from app.conversation import ChatMessage
-from app.engine import costs
+from app.engine.acceptance import Acceptance, kind_of
 from app.engine.answering import Answering, check_numbers
 from app.engine.control import control
 from app.engine.key import key_of
@@ -38,8 +38,6 @@ _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
 _COUNTED: Final = 1 << 20  # tokens that are counted at most
 _SLOWER: Final = "The only GPU is a software renderer, slower than the CPU."
-_SAME_SPEED: Final = 1.5  # factor up to which costs measured earlier still hold
-_UNDISTURBED: Final = 1.3  # the same for costs measured just now
 
 OnProgress = Callable[[float], bool]  # 0 to 1; False stops
 
@@ -64,6 +62,7 @@ class LoadedPair:
             raise
         self.plain = PlainSpeed()
         self._lookup = Lookup()  # of the chat that was answered last
+        self._acceptance = Acceptance(paths.cache() / "acceptance.json", self._key)
 
     def get_ready(self) -> None:
         """Compiles the template, which a first question would wait for. Raises TemplateError.
@@ -146,7 +145,15 @@ class LoadedPair:
             answer_now,
             self._lookup,
         )
-        yield from answering.events()
+        if not (params.draft and self.model.has_draft and params.block is None):
+            yield from answering.events()
+            return
+        kind = kind_of(chat, think=params.think)
+        self._acceptance.begin(self.native, chat, kind)
+        try:
+            yield from answering.events()
+        finally:
+            self._acceptance.end(self.native, chat, kind)
 
     def _closing(self) -> tuple[int, ...]:
         """The tokens that end thinking; none where the model has no mark for it."""
@@ -198,25 +205,6 @@ class LoadedPair:
         self.native.round(0)
         self.native.reset()
 
-    def measure_costs(self) -> None:
-        """Tells the governor what rounds cost here, from an earlier run or measured now.
-
-        Until then the governor knows them by its rounds alone. An earlier run counts only while
-        plain decoding is as fast as it was then: one of the two met a busy machine otherwise. And
-        a measurement beside which plain steps were slower was disturbed: it is thrown away.
-        """
-        if not self.model.has_draft:
-            return
-        file = paths.cache() / "costs.json"
-        plain = self.measure_plain()
-        known = costs.load(file, self._key)
-        if known is None or not _like(known, plain, _SAME_SPEED):
-            known = self.native.measure_costs()
-            if not _like(known, plain, _UNDISTURBED):
-                return
-            costs.save(file, self._key, known)
-        self.native.set_costs(known)
-
     def probe_exact(self) -> bool | None:
         """Finds out, once for all runs, whether drafted text is plain text here, bit by bit.
 
@@ -240,11 +228,6 @@ class LoadedPair:
     def _check_cancelled(self) -> None:
         if self.native.cancelled:
             raise JobCancelled
-
-
-def _like(known: Costs, plain: float | None, factor: float) -> bool:
-    """Whether costs belong to a machine that decodes plainly at `plain` tokens/s."""
-    return plain is not None and 1 / factor < known.plain * plain / 1000 < factor
 
 
 def _template_file() -> Path:

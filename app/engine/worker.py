@@ -243,8 +243,7 @@ class Worker:
             raise
         with self._changed:
             self._pair = pair
-        self._errands.append(pair.get_ready)
-        self._errands.extend((self._measure_plain, pair.measure_costs, self._probe_exact))
+        self._errands.extend((pair.get_ready, self._measure_plain, self._probe_exact))
         yield ModelChanged(pair.model)
         yield Loaded(request, pair.model, time.perf_counter() - start)
 

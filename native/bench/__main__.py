@@ -11,6 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
+import busy
 import rewind
 import rounds
 import server_bench
@@ -38,6 +39,7 @@ def main() -> None:
     if options.pair:
         server = server_bench.measure(options)
         rows += server + rounds.measure(options, server)
+        rows += busy.measure(options) if options.device == "CPU" else []
     else:
         progress("no --pair: rounds of llama-server are not measured")
     print(json.dumps([row.json() for row in rows], indent=1) if options.json else table(rows))

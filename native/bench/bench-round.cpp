@@ -52,6 +52,26 @@ double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int roun
     return median(times);
 }
 
+// The most tokens a second that one width gives where each position is accepted at that rate, and the width.
+double best_fixed(opened_pair & pair, double plain, double whole, int block, double rate, int rounds, int & best_width) {
+    double best = 1e3 / plain, tokens = 1, reached = 1;
+    best_width = 1;
+    for (int w = 2; w <= block; ++w) {
+        reached *= rate;
+        tokens  += reached;
+        if (w != 2 && w != 4 && w != 8 && w != 12 && w != block) {
+            continue;
+        }
+        slip_round_result result;
+        const double ms = w == block ? whole : time_rounds(pair, w - 1, SLIP_VERIFY_GREEDY, rounds, result);
+        if (tokens / ms * 1e3 > best) {
+            best       = tokens / ms * 1e3;
+            best_width = w;
+        }
+    }
+    return best;
+}
+
 // The chance of each position that gives a mean accepted length over a block: 1 + p + p^2 + ...
 double rate_of(double length, int block) {
     double low = 0, high = 1;
@@ -67,9 +87,8 @@ double rate_of(double length, int block) {
 }
 
 // Tokens a second under the governor at that acceptance, and the mean width it chose.
-double governed(opened_pair & pair, const slip_costs & costs, int block, double rate, int tokens, double & mean_width) {
+double governed(opened_pair & pair, int block, double rate, int tokens, double & mean_width) {
     slip_governor governor(block);
-    governor.set_costs(costs);
     std::mt19937 random(1);
     pair.read_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
     double total = 0;
@@ -124,15 +143,18 @@ int main(int argc, char ** argv) {
     }
     double width = 0;
     const double rate    = rate_of(length, block);
-    const double by_rule = governed(pair, costs, block, rate, 400, width);
+    const double by_rule = governed(pair, block, rate, 400, width);
+    int          fixed_width = 1;
+    const double fixed = best_fixed(pair, median(plain), median(greedy), block, rate, rounds, fixed_width);
 
     std::printf("{\"device\": \"%s\", \"block\": %d, \"length\": %g, \"plain_ms\": %.4f, \"round_ms\": %.4f, \"gpu_sample_ms\": %.4f, "
                 "\"host_sample_ms\": %.4f, \"penalised_ms\": [%.4f, %.4f, %.4f], \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
-                "\"host_us\": %lld, \"governed_tokens_per_s\": %.3f, \"governed_width\": %.2f, \"costs_ms\": %.0f, \"costs\": {\"plain\": %.3f, "
+                "\"host_us\": %lld, \"governed_tokens_per_s\": %.3f, \"governed_width\": %.2f, "
+                "\"fixed_tokens_per_s\": %.3f, \"fixed_width\": %d, \"costs_ms\": %.0f, \"costs\": {\"plain\": %.3f, "
                 "\"draft\": %.3f, \"draft_one\": %.3f",
         pair.info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), median(penalised[SLIP_VERIFY_GREEDY]),
         median(penalised[SLIP_VERIFY_GPU_SAMPLE]), median(penalised[SLIP_VERIFY_HOST_SAMPLE]), result.n_syncs, result.n_graphs_run,
-        result.n_graphs_rebuilt, result.bytes_to_host, static_cast<long long>(result.host_us), by_rule, width, measured_in, costs.plain,
+        result.n_graphs_rebuilt, result.bytes_to_host, static_cast<long long>(result.host_us), by_rule, width, fixed, fixed_width, measured_in, costs.plain,
         costs.draft, costs.draft_one);
     for (int w = 2; w <= block; ++w) {
         if (costs.verify[w] > 0) {

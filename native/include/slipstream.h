@@ -336,6 +336,26 @@ SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, sl
  * knows. It refines them by the rounds themselves; without any it begins with nothing but those. */
 SLIP_API slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_error * error);
 
+#define SLIP_ACCEPTANCE_RATES 10
+
+/* What the governor has learned of how drafts are accepted, from all governed rounds. */
+typedef struct slip_learned {
+    uint32_t size;
+    double   common[SLIP_ACCEPTANCE_RATES]; /* how common each of its rates of acceptance was where answers begin: shares of 1 */
+    double   hits[SLIP_MAX_BLOCK + 1];      /* of a position, from 1: how often it was accepted of late... */
+    double   foreseen[SLIP_MAX_BLOCK + 1];  /* ... and how often that was to be expected */
+} slip_learned;
+
+SLIP_API slip_status slip_get_learned(slip_pair * pair, slip_learned * learned, slip_error * error);
+
+/* Gives it what slip_get_learned gave, of this pair on texts of the kind that comes: the next
+ * answer begins with that. SLIP_ERROR_OPTION for what cannot have come from there. */
+SLIP_API slip_status slip_set_learned(slip_pair * pair, const slip_learned * learned, slip_error * error);
+
+/* Threads that a load takes on the CPU where none are asked for: fast cores that the process may
+ * use and its container's quota pays for. */
+SLIP_API int32_t slip_default_threads(void);
+
 /* Exact: a row's bits do not depend on the rows beside it, so drafted text is plain text. */
 typedef struct slip_exactness {
     uint32_t size;

@@ -26,12 +26,17 @@ public:
     // Another text: as common as rates have been, with some doubt.
     void begin_answer();
 
+    // What is known of texts. False: it is none, and nothing is changed.
+    slip_learned learned() const;
+    bool set_learned(const slip_learned & learned);
+
 private:
-    static constexpr int k_rates = 10;
+    static constexpr int k_rates = SLIP_ACCEPTANCE_RATES;
     using rates = std::array<double, k_rates>;
 
     double rate_at(int rate, int32_t position) const;
 
-    rates now_, ever_; // shares that sum up to 1
+    rates   now_, ever_, kept_; // shares that sum up to 1: now, over the last rounds, and over the beginnings of answers
+    int32_t tokens_ = 0;        // of this answer
     std::array<double, SLIP_MAX_BLOCK + 1> hits_ = {}, foreseen_ = {}; // of position i, from 1, over many rounds
 };

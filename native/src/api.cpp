@@ -4,6 +4,7 @@
 
 #include "assertions.h"
 #include "choose.h"
+#include "cores.h"
 #include "devices.h"
 #include "failure.h"
 #include "log.h"
@@ -231,6 +232,24 @@ slip_status slip_set_costs(slip_pair * pair, const slip_costs * costs, slip_erro
         check_size(*costs, "costs");
         pair->set_costs(*costs);
     });
+}
+
+slip_status slip_get_learned(slip_pair * pair, slip_learned * learned, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*learned, "learned");
+        *learned = pair->learned();
+    });
+}
+
+slip_status slip_set_learned(slip_pair * pair, const slip_learned * learned, slip_error * error) {
+    return guarded(error, [&] {
+        check_size(*learned, "learned");
+        pair->set_learned(*learned);
+    });
+}
+
+int32_t slip_default_threads(void) {
+    return slip_cpu_cores();
 }
 
 slip_status slip_probe_exact(slip_pair * pair, slip_exactness * result, slip_error * error) {

@@ -39,6 +39,10 @@ public:
     // no debt of this one, or a short answer that drafted badly would switch drafting off for the next.
     void begin_answer();
 
+    // What was learned of texts, to be given to a governor of the same pair. False: it is damaged.
+    slip_learned learned() const { return acceptance_.learned(); }
+    bool set_learned(const slip_learned & learned) { return acceptance_.set_learned(learned); }
+
     // What a round of `width` takes now, as far as is known, in milliseconds.
     double cost(int32_t width) const;
 

@@ -395,6 +395,12 @@ void slip_pair::set_costs(const slip_costs & costs) {
     governor_.set_costs(costs);
 }
 
+void slip_pair::set_learned(const slip_learned & learned) {
+    if (!governor_.set_learned(learned)) {
+        throw slip_failure(SLIP_ERROR_OPTION, "What was learned of acceptance is damaged.", "Begin without it.");
+    }
+}
+
 slip_costs slip_pair::measure_costs() {
     if (!models_.draft) {
         throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");

@@ -32,6 +32,9 @@ struct slip_pair {
     slip_costs measure_costs();
     void       set_costs(const slip_costs & costs);
 
+    slip_learned learned() const { return governor_.learned(); }
+    void         set_learned(const slip_learned & learned);
+
     slip_exactness probe_exact();
 
     int32_t position() const { return static_cast<int32_t>(held_.size()); }

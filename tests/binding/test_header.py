@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.binding import MAX_BLOCK, library
+from app.binding.records import ACCEPTANCE_RATES
 from app.errors import NativeLibraryError
 
 HEADER = Path(__file__).resolve().parents[2] / "native" / "include" / "slipstream.h"
@@ -36,6 +37,7 @@ def test_numbers_agree_with_the_header() -> None:
     text = HEADER.read_text("utf-8")
     assert f"#define SLIP_ABI {library.ABI}\n" in text
     assert f"#define SLIP_MAX_BLOCK {MAX_BLOCK} " in text
+    assert f"#define SLIP_ACCEPTANCE_RATES {ACCEPTANCE_RATES}\n" in text
 
 
 def test_another_abi_is_refused_with_the_path(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,17 +1,14 @@
-"""What rounds cost, kept between runs; and what the governor makes of it."""
+"""What rounds cost, and what the governor makes of it."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from app.binding import MAX_BLOCK, Costs, NativePair
-from app.engine import AskParams, Backend, WidthReason, costs
+from app.binding import MAX_BLOCK, Costs
+from app.engine import AskParams, Backend, WidthReason
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
 from app.library import Pair
@@ -38,37 +35,6 @@ def made_up(plain: float, draft: float, row: float) -> Costs:
     return Costs(plain, draft, draft, verify)
 
 
-def test_they_are_kept(tmp_path: Path) -> None:
-    file = tmp_path / "cache" / "costs.json"
-    kept = made_up(1, 2, 0.5)
-    costs.save(file, "a", kept)
-    costs.save(file, "b", replace(kept, plain=3.0))
-    assert costs.load(file, "a") == kept
-    assert costs.load(file, "c") is None
-    assert [path.name for path in file.parent.iterdir()] == ["costs.json"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", '{"a": 1}', '{"a": {"plain": 0, "draft": 1, "draft_one": 1, "verify": [0]}}'],
-)
-def test_what_is_damaged_is_measured_again(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "costs.json"
-    file.write_text(text)
-    assert costs.load(file, "a") is None
-    costs.save(file, "a", made_up(1, 2, 0.5))
-    assert costs.load(file, "a") == made_up(1, 2, 0.5)
-
-
-def test_only_the_last_pairs_are_remembered(tmp_path: Path) -> None:
-    file = tmp_path / "costs.json"
-    for i in range(70):
-        costs.save(file, str(i), made_up(1, 2, 0.5))
-    assert len(json.loads(file.read_text())) == 64
-    assert costs.load(file, "5") is None
-    assert costs.load(file, "69") is not None
-
-
 def test_measuring_is_short_and_whole(cold: LoadedPair) -> None:
     start = time.perf_counter()
     found = cold.native.measure_costs()
@@ -78,20 +44,6 @@ def test_measuring_is_short_and_whole(cold: LoadedPair) -> None:
     assert found.draft_one > 0
     assert found.verify[16] > 0
     assert cold.native.position == 0
-
-
-@pytest.mark.parametrize(("slower", "kept"), [(1.0, True), (2.0, False)])
-def test_a_disturbed_measurement_is_thrown_away(
-    own: LoadedPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slower: float, kept: bool
-) -> None:
-    told: list[Costs] = []
-    monkeypatch.setenv("SLIPSTREAM_HOME", str(tmp_path))
-    monkeypatch.setattr(LoadedPair, "measure_plain", lambda self: 1000.0 / slower)
-    monkeypatch.setattr(NativePair, "measure_costs", lambda self: made_up(1.0, 1.0, 0.1))
-    monkeypatch.setattr(NativePair, "set_costs", lambda self, costs: told.append(costs))
-    own.measure_costs()
-    assert bool(told) is kept
-    assert (tmp_path / "cache" / "costs.json").exists() is kept
 
 
 def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:
