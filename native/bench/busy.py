@@ -30,9 +30,7 @@ def measure(options: Namespace) -> list[Row]:
             kept = {name: speed / quiet[name] for name, speed in _measured(options).items()}
         beside = f"kept beside {loops} busy loop{'s' if loops > 1 else ''}"
         out += [
-            Row(
-                f"llama-bench, plain, {beside}", "×", kept["base"], kept["ours"], machine, wanted
-            ),
+            Row(f"llama-bench, plain, {beside}", "×", kept["base"], kept["ours"], machine, wanted),
             Row(f"engine, plain, {beside}", "×", None, kept["plain"], machine, wanted),
             Row(f"engine, under the governor, {beside}", "×", None, kept["governed"], machine),
         ]
