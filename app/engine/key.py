@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 from app.binding import ABI, default_threads, library_path
 from app.engine.params import LoadParams
@@ -12,8 +13,19 @@ from app.engine.params import LoadParams
 def key_of(params: LoadParams, device: str) -> str:
     """Changes with all that a finding depends on: device, files, library, how it is loaded, and
     the processors that affinity and a container's quota leave."""
-    files = [file for file in (params.target, params.draft, library_path()) if file]
-    seen = [(str(f), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files]
     chosen = (params.draft_backend, params.threads, params.n_ubatch, params.kv_type)
-    parts = json.dumps([ABI, device, *chosen, default_threads(), seen])
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+    files = _seen(params.target, params.draft, library_path())
+    return _hashed([ABI, device, *chosen, default_threads(), files])
+
+
+def models_key_of(params: LoadParams) -> str:
+    """The same for what depends on the models alone, wherever they run."""
+    return _hashed(_seen(params.target, params.draft))
+
+
+def _seen(*files: Path | None) -> list[object]:
+    return [(str(f), (stat := f.stat()).st_size, stat.st_mtime_ns) for f in files if f]
+
+
+def _hashed(parts: list[object]) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

@@ -15,8 +15,8 @@ from app.conversation import ChatMessage
 from app.engine.acceptance import Acceptance, kind_of
 from app.engine.answering import Answering, check_numbers
 from app.engine.control import control
-from app.engine.key import key_of
-from app.engine.lookup import ROWS, Lookup
+        self._lookup = Lookup()  # of the chat that was answered last
+        self._acceptance = Acceptance(paths.cache() / "acceptance.json", models_key_of(params))
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
 from app.engine.plain import PlainSpeed
@@ -62,7 +62,7 @@ class LoadedPair:
             raise
         self.plain = PlainSpeed()
         self._lookup = Lookup()  # of the chat that was answered last
-        self._acceptance = Acceptance(paths.cache() / "acceptance.json", self._key)
+        self._acceptance = Acceptance(paths.cache() / "acceptance.json", models_key_of(params))
 
     def get_ready(self) -> None:
         """Compiles the template, which a first question would wait for. Raises TemplateError.

@@ -11,8 +11,9 @@ import pytest
 from app import kept
 from app.binding import Learned
 from app.conversation import ChatMessage, Role
-from app.engine import AskParams, Backend
+from app.engine import AskParams, Backend, LoadParams
 from app.engine.acceptance import Acceptance, TextKind, kind_of
+from app.engine.key import key_of, models_key_of
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
 from app.library import Pair
@@ -72,10 +73,14 @@ def test_what_is_damaged_is_refused_and_changes_nothing(
     assert own.native.learned() == before
 
 
-def test_an_answer_leaves_what_it_learned_for_its_kind(own: LoadedPair, tmp_path: Path) -> None:
+def test_an_answer_leaves_what_it_learned_for_its_kind(
+    own: LoadedPair, demo_files: Pair, tmp_path: Path
+) -> None:
     ask(own, CAT, AskParams(max_tokens=48))
     learned = own.native.learned()
-    found = kept.find(file_of(tmp_path), own._key)
+    found = kept.find(
+        file_of(tmp_path), models_key_of(LoadParams(demo_files.target, demo_files.draft))
+    )
     assert list(found) == [TextKind.PROSE]
     assert tuple(found[TextKind.PROSE]["common"]) == learned.common
 
@@ -126,3 +131,14 @@ def test_damage_is_learned_anew(own: LoadedPair, tmp_path: Path, damage: object)
     before = own.native.learned()
     Acceptance(file_of(tmp_path), "key").begin(own.native, CAT, TextKind.PROSE)
     assert own.native.learned() == before
+
+
+def test_findings_of_a_machine_are_named_by_its_threads_and_acceptance_by_the_models(
+    demo_files: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = LoadParams(demo_files.target, demo_files.draft)
+    names = set()
+    for threads in (1, 2):
+        monkeypatch.setattr("app.engine.key.default_threads", lambda threads=threads: threads)
+        names.add((key_of(params, "CPU"), models_key_of(params)))
+    assert [len(set(column)) for column in zip(*names, strict=True)] == [2, 1]
