@@ -75,7 +75,7 @@ class Acceptance:
 
     def _kept(self, kind: TextKind) -> Learned | None:
         kinds = self._kinds()
-        found = kinds.get(kind) or next(reversed(kinds.values()), {})
+        found: dict[str, Any] = kinds.get(kind) or next(reversed(kinds.values()), {})
         with contextlib.suppress(ValueError, TypeError, KeyError):
             names = [part.name for part in dataclasses.fields(Learned)]
             return Learned(*(tuple(map(float, found[name])) for name in names))

@@ -15,8 +15,8 @@ from app.conversation import ChatMessage
 from app.engine.acceptance import Acceptance, kind_of
 from app.engine.answering import Answering, check_numbers
 from app.engine.control import control
-        self._lookup = Lookup()  # of the chat that was answered last
-        self._acceptance = Acceptance(paths.cache() / "acceptance.json", models_key_of(params))
+from app.engine.key import key_of, models_key_of
+from app.engine.lookup import ROWS, Lookup
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
 from app.engine.plain import PlainSpeed
