@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -102,6 +103,13 @@ class History:
         try:
             return operation(self._store)
         except schema.FAULTS as error:
+            if not _contradicts(error):
+                raise _told(error) from error
+            _log.warning("The indexes of the chats are made again: %s", str(error))
+        try:  # here, because an error that is handled holds the statements it came from
+            self._store.mend()
+            return operation(self._store)
+        except schema.FAULTS as error:
             raise _told(error) from error
 
 
@@ -109,6 +117,13 @@ def _put(
     store: Store, *, record: ChatRecord, turns: Sequence[TurnRecord], gone: Sequence[str]
 ) -> None:
     store.put(record, turns, gone)
+
+
+def _contradicts(error: Exception) -> bool:
+    """Whether it tells of what is in the file, and not of the disk or of another program."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "vtable" in str(error)
+    return isinstance(error, sqlite3.DatabaseError)
 
 
 def _told(error: Exception) -> HistoryError:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from app.errors import HistoryError, SlipstreamError
-from app.history import schema, text
+from app.history import schema, text, words
 
 _log = logging.getLogger(__name__)
 
@@ -194,7 +194,9 @@ def _salvage(sources: tuple[Path, ...], into: sqlite3.Connection) -> str:
                         if into.in_transaction:
                             into.execute("COMMIT")
     _give_chats(into)
-    _index(into)
+    into.execute("BEGIN")
+    words.fill(into)
+    into.execute("COMMIT")
     chats = into.execute("SELECT count(*) FROM chats").fetchone()[0]
     turns = into.execute("SELECT count(*) FROM turns").fetchone()[0]
     if not chats:
@@ -273,17 +275,6 @@ def _give_chats(into: sqlite3.Connection) -> None:
         "SELECT chat, 'Recovered chat', min(created), max(created) FROM turns "
         "WHERE chat NOT IN (SELECT id FROM chats) AND typeof(created) = 'real' GROUP BY chat"
     )
-
-
-def _index(into: sqlite3.Connection) -> None:
-    into.execute("BEGIN")
-    for words, column, table in (("chat_words", "title", "chats"), ("turn_words", "text", "turns")):
-        for n, value in into.execute(f"SELECT n, {column} FROM {table}").fetchall():
-            value = text.read(value)
-            if isinstance(value, str):
-                put = f"INSERT INTO {words} (rowid, {column}) VALUES (?, ?)"
-                into.execute(put, (n, text.indexed(value)))
-    into.execute("COMMIT")
 
 
 # --- files --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from app.conversation import UNNAMED, Conversation, End
-from app.history import schema, text
+from app.history import schema, text, words
 from app.history.records import ChatRecord, Codec, Hit, Summary, TurnRecord
 
 _log = logging.getLogger(__name__)
@@ -45,6 +45,11 @@ class Store:
 
     def close(self) -> None:
         self._connection.close()
+
+    def mend(self) -> None:
+        """Makes all indexes again: SQLite's quick check of a file passes over them."""
+        self._connection.execute("REINDEX")
+        words.make_again(self._connection)
 
     # --- chats ----------------------------------------------------------------------
 

@@ -145,6 +145,21 @@ def test_a_version_that_damage_changed_hides_no_chat(path: Path, kept: bytes, ve
     assert len(texts) == CHATS * EXCHANGES * 2
 
 
+def test_a_damaged_index_of_words_is_made_again(path: Path, kept: bytes) -> None:
+    """Of which SQLite's check of the file says nothing."""
+    path.write_bytes(kept)
+    with closing(sqlite3.connect(path)) as damaged:
+        damaged.execute("UPDATE turn_words_data SET block = zeroblob(length(block))")
+        damaged.execute("UPDATE chat_words_data SET block = zeroblob(length(block))")
+        damaged.commit()
+    opened, texts = read(path)
+    assert opened.problem is None
+    assert len(texts) == CHATS * EXCHANGES * 2
+    with closing(History(path)) as history:
+        history.open()
+        assert len(history.search("Answer").result()) == CHATS
+
+
 def test_text_that_damage_made_half_a_surrogate_is_kept(path: Path, kept: bytes) -> None:
     content = kept.replace(b"Answer 3/7.", b"Answer\xed\xa0\x80/7")
     lost = content.index(b"Answer 1/2.") // 4096 * 4096
