@@ -81,7 +81,7 @@ def context(window: MainWindow) -> str:
 
 
 def raising(error: Exception) -> Callable[..., None]:
-    def raise_it(*_: object) -> None:
+    def raise_it(*_: object, **__: object) -> None:
         raise error
 
     return raise_it
