@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -96,7 +97,8 @@ class HelpSheet(Sheet):
 
     def _log(self, column: QVBoxLayout) -> None:
         file = paths.log_file()
-        column.addWidget(note(f"What went wrong is written to `{file}`. It holds no chats."))
+        where = _breakable(str(file))
+        column.addWidget(note(f"What went wrong is written to `{where}`. It holds no chats."))
         tail = _tail(file)
         column.addLayout(
             _buttons(
@@ -104,7 +106,7 @@ class HelpSheet(Sheet):
                 ("Copy the end", lambda: QGuiApplication.clipboard().setText(tail)),
             )
         )
-        text = _text(tail or "Nothing has been logged.")
+        text = _text(_breakable(tail) or "Nothing has been logged.")
         text.setFont(theme.font(Size.SMALL, family=MONO))
         column.addWidget(text)
 
@@ -150,6 +152,11 @@ def about() -> str:
 def _keys_of(action: QAction) -> str:
     form = QKeySequence.SequenceFormat.NativeText
     return ", ".join(keys.toString(form) for keys in action.shortcuts())
+
+
+def _breakable(text: str) -> str:
+    """The same to the eye; what is wider than the sheet, as a path, goes on in a next line."""
+    return re.sub(r"\S{12}(?=\S)", lambda part: f"{part[0]}\u200b", text)
 
 
 def _tail(file: Path) -> str:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QAbstractButton, QLabel, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import paths
 from app.drafting import Attachment
 from app.engine import Script
 from app.errors import OutOfMemoryError
@@ -65,6 +66,9 @@ def test_nothing_is_cut(
     text_size: int,
     size: tuple[int, int],
 ) -> None:
+    paths.log_file().parent.mkdir(parents=True, exist_ok=True)
+    with paths.log_file().open("a", encoding="utf-8") as log:
+        log.write("/a/path/" + "that_goes_on" * 20 + "\n")
     script = Script(text="An answer. " * 30, reasoning="Let me think. " * 8, block=16)
     engine = BatchEngine(script, batch=1)
     window = open_window(engine, text_size=text_size, n_ctx=65_536, think=True)
