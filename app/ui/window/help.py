@@ -156,7 +156,8 @@ def _keys_of(action: QAction) -> str:
 
 def _breakable(text: str) -> str:
     """The same to the eye; what is wider than the sheet, as a path, goes on in a next line."""
-    return re.sub(r"\S{12}(?=\S)", lambda part: f"{part[0]}\u200b", text)
+    parts = re.sub(r"[/\\](?=\S)", "\\g<0>\u200b", text)
+    return re.sub(r"[^\s\u200b]{24}(?=[^\s\u200b])", "\\g<0>\u200b", parts)
 
 
 def _tail(file: Path) -> str:
