@@ -105,10 +105,12 @@ class Counters:
     @property
     def plain(self) -> float | None:
         """The rate of the plain steps among the rounds of the last minute; None where few."""
+        recent = [ms for at, ms in self._steps if self._clock - at < FRESH * 1000]
+        if len(recent) < SHARE_OF:
+            return None
         from statistics import median  # here: no start needs it
 
-        recent = [ms for at, ms in self._steps if self._clock - at < FRESH * 1000]
-        return 1000 / median(recent) if len(recent) >= SHARE_OF else None
+        return 1000 / median(recent)
 
     @property
     def paused(self) -> bool:
