@@ -212,8 +212,6 @@ class Answering:
         for token in tokens:
             used += 1
             self._ids.append(token)
-            if self._looking_up:
-                self.lookup.extend((token,))
             if self.native.is_end(token) or token in self.params.stop_tokens:
                 self._reason = FinishReason.STOP
                 break
@@ -232,6 +230,8 @@ class Answering:
                     continue
                 self._reason = FinishReason.LOOP
                 break
+        if self._looking_up:
+            self.lookup.extend(tokens[:used])
         return Piece(text, reasoning), used
 
     def _think_little_more(self) -> None:
