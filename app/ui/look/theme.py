@@ -156,7 +156,14 @@ def font(px: float, weight: QFont.Weight = QFont.Weight.Normal, family: str = SA
     result.setWeight(weight)
     if family == MONO:
         result.setStyleHint(QFont.StyleHint.Monospace)
+        without_ligatures(result)
     return result
+
+
+def without_ligatures(font: QFont) -> None:
+    """Code and keys are shown sign by sign: `->` is no arrow."""
+    for feature in ("calt", "liga"):
+        font.setFeature(QFont.Tag(feature), 0)
 
 
 def x_height(px: float) -> float:

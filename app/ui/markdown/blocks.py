@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from app.ui.markdown.inline import LABEL
+
 SEGMENT: Final = 3_000
 """Characters of one paragraph that are told together."""
 
@@ -27,7 +29,7 @@ _UNDERLINE: Final = re.compile(r"(=+|-+)[ \t]*")
 _RULE: Final = re.compile(r"(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}")
 _FENCE: Final = re.compile(r"(`{3,})([^`]*)|(~{3,})(.*)")
 _ITEM: Final = re.compile(r"([*+-])(?=[ \t]|$)|(\d{1,9})([.)])(?=[ \t]|$)")
-_NOTE: Final = re.compile(r"\[\^(\d{1,4})\]:[ \t]*")
+_NOTE: Final = re.compile(rf"\[\^({LABEL})\]:[ \t]*")
 _FORMULA: Final = re.compile(r"\$\$|\\\[")
 _DELIMITERS: Final = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _WHOLE: Final = re.compile(
@@ -57,7 +59,7 @@ class Page(Protocol):
         """The innermost quote or item ends."""
 
     def text(self, kind: str, source: str, *, after: str | None) -> None:
-        """A paragraph `p`, a heading `h1` … `h6` or a footnote `note:N`.
+        """A paragraph `p`, a heading `h1` … `h6` or a footnote `note:LABEL`.
 
         `after` is None at its beginning, and otherwise what stands between this part and
         the one before: a newline or nothing.

@@ -47,6 +47,7 @@ _TASKS: Final = {
 class Kind(Enum):
     CODE = auto()
     WIDE = auto()  # a table whose rows are lines
+    GRID = auto()  # another table
     QUOTE = auto()
     RULE = auto()
 
@@ -84,7 +85,7 @@ class _Place:
     code: int | None = None  # the decoration of the code that is open
     begun: bool = False  # that code has a line
     table: Table | None = None
-    wide: int | None = None  # the decoration of that table, if its rows are lines
+    grid: int | None = None  # the decoration of that table
     shape: QTextBlockFormat = field(default_factory=QTextBlockFormat)  # of lines that follow
     chars: QTextCharFormat = field(default_factory=QTextCharFormat)
 
@@ -269,12 +270,14 @@ class DocumentWriter:
         self._write_markers()
         shape = self._indented(formats.seam(self._gap("table")))
         self._new_block("table", shape, formats.chars())
-        self._place.table = Table.make(self._cursor, header, align, shape)
-        if len(align) > WIDE:
-            here, left = self._cursor.position(), self._left(self._place.frames)
-            self._place.wide, self._place.last = len(self._decorations), "wide"
-            start = self._cursor.block().position()
-            self._decorations.append(Decoration(Kind.WIDE, start, here, left, open=True))
+        table = self._place.table = Table.make(self._cursor, header, align, shape)
+        lined = len(align) > WIDE
+        if lined:
+            self._place.last = "wide"
+        here, left = self._cursor.position(), self._left(self._place.frames)
+        self._place.grid = len(self._decorations)
+        kind = Kind.WIDE if lined else Kind.GRID
+        self._decorations.append(Decoration(kind, table.start, here, left, open=True))
 
     def row(self, cells: Sequence[str]) -> None:
         if self._place.table:
@@ -282,10 +285,10 @@ class DocumentWriter:
 
     def end_table(self) -> None:
         self._reach()
-        if self._place.wide is not None:
-            wide = self._decorations[self._place.wide]
-            self._decorations[self._place.wide] = replace(wide, open=False)
-        self._place.table = self._place.wide = None
+        if self._place.grid is not None:
+            grid = self._decorations[self._place.grid]
+            self._decorations[self._place.grid] = replace(grid, open=False)
+        self._place.table = self._place.grid = None
 
     # --- own ------------------------------------------------------------------------
 
@@ -401,11 +404,11 @@ class DocumentWriter:
             self._cursor.setBlockFormat(shape)
 
     def _reach(self) -> None:
-        """Quotes that are open reach to the end of the page, and so does a table of lines."""
+        """Quotes that are open reach to the end of the page, and so does a table."""
         here = self._cursor.position()
-        if self._place.wide is not None:
-            wide = self._decorations[self._place.wide]
-            self._decorations[self._place.wide] = replace(wide, end=here)
+        if self._place.grid is not None:
+            grid = self._decorations[self._place.grid]
+            self._decorations[self._place.grid] = replace(grid, end=here)
         for frame in self._place.frames:
             if frame.decoration is not None:
                 quote = self._decorations[frame.decoration]

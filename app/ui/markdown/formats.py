@@ -48,6 +48,8 @@ class Mark(IntEnum):
     SEAM = auto()  # block: it only parts tables
     WIDE_ROW = auto()  # block: a row of a table, as a line; the columns' sides
     NOTE = auto()  # block: a footnote
+    NEEDS = auto()  # table: px that each column needs, a comma between two
+    SHARES = auto()  # table: the same of what its columns share the page by, where they do
     STRONG = auto()  # characters, as all below
     EMPHASIS = auto()
     STRIKE = auto()
@@ -138,8 +140,7 @@ def _code_chars(colours: Palette, size_now: float) -> QTextCharFormat:
     result = QTextCharFormat()
     font = QFont([MONO, SANS, "Noto Sans Mono", "Noto Color Emoji"])
     font.setPointSizeF(theme.font(Size.CODE).pointSizeF())
-    for feature in ("calt", "liga"):  # code is shown sign by sign: `->` is no arrow
-        font.setFeature(QFont.Tag(feature), 0)
+    theme.without_ligatures(font)
     result.setFont(font, QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesAll)
     result.setForeground(QColor(colours.text))
     return result
@@ -224,6 +225,7 @@ def table(columns: int) -> QTextTableFormat:
     result.setCellPadding(CELL_PADDING)
     result.setCellSpacing(0)
     result.setHeaderRowCount(0)
+    result.setWidth(QTextLength())
     result.setColumnWidthConstraints([QTextLength(QTextLength.Type.VariableLength, 0)] * columns)
     return result
 

@@ -2,7 +2,7 @@
 
 Off are the rules that let characters vanish or change: `<autolinks>` (of which
 `<std::string>` is one), HTML, entities. Ours: bare addresses, formulas (which no other
-rule may look into), footnote references, `<br>` in the cells of a table, and emphasis beside
+rule may look into), references to footnotes, `<br>` in the cells of a table, and emphasis beside
 scripts without spaces.
 """
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:  # the window opens before there is anything to parse
 
     _Rule = Callable[[StateInline, bool], bool]
 
-_UNSPACED: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffff\U00020000-\U0003ffff"
+UNSPACED: Final = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffff\U00020000-\U0003ffff"
 """Signs of scripts that are written without spaces between words."""
 
-_ADDRESS: Final = re.compile(r"://(?:[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]|[^\W" + _UNSPACED + "])+")
-_OF_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
+_ADDRESS: Final = re.compile(r"://(?:[A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=%]|[^\W" + UNSPACED + "])+")
+_OF_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 _SCHEME: Final = re.compile(r"(?<![A-Za-z0-9])https?\Z", re.IGNORECASE)
-_NOTE: Final = re.compile(r"\[\^(\d{1,4})\](?!\()")
+LABEL: Final = r"\d{1,4}|[^\W\d][\w-]{0,39}"
+"""What a footnote is called: a number, or a name."""
+
+_NOTE: Final = re.compile(rf"\[\^({LABEL})\](?!\()")
 _BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _FORMULAS: Final = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
 
@@ -171,13 +174,21 @@ def _end(src: str, begin: int, end: int, sign: str) -> int:
 
 def _footnote(state: StateInline, silent: bool) -> bool:
     note = _NOTE.match(state.src, state.pos, state.posMax)
-    if not note:
+    if not note or not (note[1].isdigit() or _refers(state.src, *note.span())):
         return False
     if not silent:
         token = state.push("footnote_ref", "", 0)
         token.content, token.markup = note[1], note[0]
     state.pos = note.end()
     return True
+
+
+def _refers(text: str, start: int, end: int) -> bool:
+    """Whether `[^name]` stands behind what it is a note to. Elsewhere it is a set of signs, as in
+    `[^aeiou]+`: whether the note itself comes is not known as long as text does."""
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    behind = before.isalnum() or (before and before in ".,;)]*_~`”»’%")
+    return bool(behind) and not after.isalnum() and after not in tuple("+*?{")
 
 
 def _cell_break(state: StateInline, silent: bool) -> bool:

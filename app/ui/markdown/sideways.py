@@ -1,8 +1,8 @@
 """What of a text is wider than the page, piece by piece: each scrolls sideways for itself.
 
-A piece is code whose lines are not wrapped, or a table whose rows are lines. Qt scrolls a text
-whole. So the view's own bar stays where it is, and is set for a piece only while Qt paints it
-or is told of the mouse in it.
+A piece is code whose lines are not wrapped, or a table that is wider than the page. Qt scrolls a
+text whole. So the view's own bar stays where it is, and is set for a piece only while Qt paints
+it or is told of the mouse in it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from app.ui.look.language import tr
 from app.ui.look.theme import Space
 from app.ui.markdown import formats
 from app.ui.markdown.document import Decoration, Kind
+from app.ui.markdown.table import spread
 
 _TAB: Final = 5
 """Half as many letters as Qt's usual tab stop, 80 px, has at most."""
 
-PIECES: Final = (Kind.CODE, Kind.WIDE)
+PIECES: Final = (Kind.CODE, Kind.WIDE, Kind.GRID)
 
 BAR: Final = 10
 """Height in px of a piece's bar, which stands below its last line."""
@@ -118,10 +119,15 @@ class _Piece:
     def place(self, area: QRectF) -> bool:
         assert self._code is not None
         self.left, self.right = round(area.left()) + 1, round(area.right()) - 1
-        above = 0 if self._code.kind is Kind.CODE else Space.XS  # lines between cells reach out
+        above = Space.XS if self._code.kind is Kind.WIDE else 0  # lines between cells reach out
         self.top, self.bottom = round(area.top()) - above, round(area.bottom())
-        measured = self._measure(self._view.document(), self._code)
-        room = area.right() - Space.L
+        room = area.right()
+        if self._code.kind is Kind.GRID:
+            measured, block = True, self._view.document().findBlock(self._code.start)
+            self._widest = area.left() + spread(block)
+        else:
+            measured = self._measure(self._view.document(), self._code)
+            room -= Space.L
         self.bar.setRange(0, max(0, round(self._widest - room)))
         self.bar.setPageStep(max(1, round(room)))
         inner = self.right - self.left - 2 * Space.S

@@ -4,10 +4,16 @@ Qt lays out a table whole, whenever a cell of it changes. So a long one is sever
 below each other, whose columns are as wide as those of the first; and one with more columns
 than fit a page is no Qt table at all: its rows are lines that the view scrolls sideways,
 with the source of their cells as it is.
+
+Qt breaks words to fit a table into the page, letter by letter in the end. So each column tells
+what its words need, and where the page has less than all of them its columns are just so wide:
+then the table is wider than the page, and the view scrolls it sideways too.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Final
@@ -16,11 +22,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
+    QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
+    QTextDocument,
     QTextLength,
     QTextTable,
+    QTextTableFormat,
 )
 
 from app.ui.look import theme
@@ -28,6 +37,7 @@ from app.ui.look.theme import Size, Space
 from app.ui.markdown import formats, inline, runs
 from app.ui.markdown.blocks import SEGMENT
 from app.ui.markdown.formats import Mark
+from app.ui.markdown.formula import SIGN
 
 WIDE: Final = 12
 """Columns beyond which rows are lines."""
@@ -36,12 +46,67 @@ _CELLS: Final = 96  # of one Qt table
 _ROWS: Final = 24  # the same
 _NARROWEST: Final = 6  # letters of a column of a row that is a line
 _WIDEST: Final = 320.0  # px of text that a column asks for
+_WORD: Final = re.compile(rf"[^\s{inline.UNSPACED}-]+-?")
+"""What is not to be broken: scripts without spaces are, between any two signs."""
+
+_LONGEST: Final = 160.0  # px of a word that a column is made wide for
+_LEAST: Final = 88.0  # px of several words that a column has room for
+_FORMULA: Final = 48.0  # px of a formula: it is set later
 _SIDES: Final = {
     "": Qt.AlignmentFlag.AlignLeading,
     "left": Qt.AlignmentFlag.AlignLeft,
     "right": Qt.AlignmentFlag.AlignRight,
     "center": Qt.AlignmentFlag.AlignHCenter,
 }
+
+
+def fit(document: QTextDocument, start: int, end: int) -> None:
+    """The page has another width: the table between two positions is within it, or wider where
+    its words need that."""
+    block = document.findBlock(start)
+    while block.isValid() and block.position() <= end:
+        table = QTextCursor(block).currentTable()
+        if table:
+            _fit(table, table.format().toTableFormat(), document.textWidth())
+            block = document.findBlock(table.lastPosition() + 1)
+        else:
+            block = block.next()
+
+
+def spread(block: QTextBlock) -> float:
+    """The width in px of the table that `block` is of, where its columns have what they need,
+    and 0 elsewhere."""
+    table = QTextCursor(block).currentTable()
+    if not table:
+        return 0.0
+    widths = table.format().toTableFormat().columnWidthConstraints()
+    fixed = QTextLength.Type.FixedLength
+    return sum(width.rawValue() for width in widths if width.type() is fixed)
+
+
+def _fit(table: QTextTable, look: QTextTableFormat, page: float) -> None:
+    """Give `table` the shape `look`, with columns for a page so many px wide, -1 of none.
+
+    The page is told, because PySide takes a document for gone with a table that was asked for it.
+    """
+    needs, shares = _numbers(look.property(Mark.NEEDS)), _numbers(look.property(Mark.SHARES))
+    kind = QTextLength.Type
+    width = QTextLength()
+    if 0 < page < look.leftMargin() + sum(needs):
+        columns = [QTextLength(kind.FixedLength, need) for need in needs]
+    elif shares:
+        width = QTextLength(kind.PercentageLength, 100)
+        columns = [QTextLength(kind.PercentageLength, 100 * s / sum(shares)) for s in shares]
+    else:
+        columns = [QTextLength(kind.VariableLength, 0)] * len(needs)
+    look.setColumnWidthConstraints(columns)
+    look.setWidth(width)
+    if table.format() != look:  # else Qt would lay it out for nothing
+        table.setFormat(look)
+
+
+def _numbers(told: object) -> list[float]:
+    return [float(number) for number in str(told).split(",")] if told else []
 
 
 class Table:
@@ -71,6 +136,11 @@ class Table:
         """`base`: the shape of text blocks where the table stands; `cursor` is in one."""
         kind = _Lined if len(align) > WIDE else _Gridded
         return kind(cursor, header, align, base)
+
+    @property
+    def start(self) -> int:
+        """The position of its first cell."""
+        raise NotImplementedError
 
     def add(self, cells: Sequence[str], *, provisional: bool) -> None:
         raise NotImplementedError
@@ -103,10 +173,16 @@ class _Gridded(Table):
         super().__init__(cursor, header, align, base)
         self._look = formats.table(len(align))
         self._look.setLeftMargin(self._left)
+        self._needs = [0.0] * len(align)
         self._most = max(1, min(_ROWS, _CELLS // len(align)))
         self._first = self._grid = self._insert()
         self._fill(self._grid, 0, header, header=True)
+        self._need(0)
         self._rows = 1
+
+    @property
+    def start(self) -> int:
+        return self._first.firstPosition()
 
     def add(self, cells: Sequence[str], *, provisional: bool) -> None:
         if self._rows >= self._most and not provisional:
@@ -115,9 +191,10 @@ class _Gridded(Table):
             self._grid.appendRows(1)
         self._fill(self._grid, self._rows, cells, header=False)
         if not provisional:
-            self._rows += 1
             if self._grid is self._first:
                 self._measure(cells)
+                self._need(self._rows)
+            self._rows += 1
 
     def take_back(self) -> None:
         if self._grid.rows() > self._rows:
@@ -126,15 +203,23 @@ class _Gridded(Table):
     def _go_on(self) -> None:
         """Another Qt table, as wide as the first, whose columns now stay as they are."""
         if self._grid is self._first:
-            wanted = [max(width, 2.0 * Space.XL) for width in self._widths]
-            share = QTextLength.Type.PercentageLength
-            self._look.setColumnWidthConstraints(
-                [QTextLength(share, 100 * width / sum(wanted)) for width in wanted]
-            )
-            self._look.setWidth(QTextLength(share, 100))
-            self._first.setFormat(self._look)
+            wanted = (max(width, 2.0 * Space.XL) for width in self._widths)
+            self._look.setProperty(Mark.SHARES, ",".join(map(str, wanted)))
+        _fit(
+            self._grid, self._look, self._cursor.document().textWidth()
+        )  # the page may be another one than at its beginning
         self._grid = self._insert()
         self._rows = 0
+
+    def _need(self, row: int) -> None:
+        """A row is in the first Qt table: its columns have room for its words."""
+        cells = (self._first.cellAt(row, column) for column in range(len(self._align)))
+        blocks = (cell.firstCursorPosition().block() for cell in cells)
+        needs = [max(pair) for pair in zip(self._needs, map(_needed, blocks), strict=True)]
+        if needs != self._needs:
+            self._needs = needs
+            self._look.setProperty(Mark.NEEDS, ",".join(map(str, needs)))
+            _fit(self._first, self._look, self._cursor.document().textWidth())
 
     def _insert(self) -> QTextTable:
         result = self._cursor.insertTable(1, len(self._align), self._look)
@@ -168,6 +253,11 @@ class _Lined(Table):
         self._shape = formats.wide_row(self._left, ",".join(align))
         self._columns = [_NARROWEST] * len(align)
         self._line(header, header=True, provisional=False)
+        self._start = cursor.block().position()
+
+    @property
+    def start(self) -> int:
+        return self._start
 
     def add(self, cells: Sequence[str], *, provisional: bool) -> None:
         self._line(cells, header=False, provisional=provisional)
@@ -191,6 +281,23 @@ class _Lined(Table):
             before = {"right": room, "center": room // 2}.get(side, 0)
             padded.append(" " * before + source + " " * (room - before))
         self._cursor.insertText(formats.EDGE.join(padded), chars)
+
+
+def _needed(block: QTextBlock) -> float:
+    """Px of a column that the text of a cell, which is in `block`, can be read in."""
+    whole = longest = 0.0
+    inside = block.begin()
+    while not inside.atEnd() and whole < _LEAST + _LONGEST:
+        fragment = inside.fragment()
+        text, metrics = fragment.text(), QFontMetricsF(fragment.charFormat().font())
+        if SIGN in text:
+            whole += _FORMULA
+            longest = max(longest, _FORMULA)
+        else:
+            whole += metrics.horizontalAdvance(text[:80])
+            longest = max([longest, *map(metrics.horizontalAdvance, _WORD.findall(text[:400]))])
+        inside += 1
+    return math.ceil(max(min(longest, _LONGEST), min(whole, _LEAST))) + 2.0 * Space.S + 1
 
 
 def _letters(text: str) -> int:

@@ -26,10 +26,10 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from app.ui.look import theme
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import MONO, RADIUS, Size, Space
-from app.ui.markdown import markers
+from app.ui.markdown import markers, table
 from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
-from app.ui.markdown.formats import CODE_HEADER, Mark
+from app.ui.markdown.formats import CELL_PADDING, CODE_HEADER, Mark
 from app.ui.markdown.formula import FormulaObject
 from app.ui.markdown.sideways import PIECES, Sideways
 
@@ -132,11 +132,14 @@ class TextView(QTextBrowser):
         return QSize(0, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        if event.size().width() != event.oldSize().width():
-            self._areas.clear()
-            self._placed, self._stands = 0, None
         super().resizeEvent(event)
-        self._place_buttons()
+        if event.size().width() != event.oldSize().width():
+            for piece in self._decorations:
+                if piece.kind is Kind.GRID:
+                    table.fit(self.document(), piece.start, piece.end)
+            self._measure_anew()
+        else:
+            self._place_buttons()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
@@ -199,7 +202,7 @@ class TextView(QTextBrowser):
         last = document.findBlock(decoration.end)
         top = layout.blockBoundingRect(document.findBlock(decoration.start)).top()
         bottom = layout.blockBoundingRect(last).bottom() + _below(last)
-        top -= CODE_HEADER if decoration.kind is Kind.CODE else 0
+        top -= {Kind.CODE: CODE_HEADER, Kind.GRID: CELL_PADDING}.get(decoration.kind, 0)
         corners = QPointF(decoration.left, top), QPointF(self.viewport().width(), bottom)
         result = QRectF(*corners)
         if index == len(self._areas):
@@ -306,4 +309,6 @@ class _Buttons(NamedTuple):
 def _below(block: QTextBlock) -> int:
     """How far the ground of code, or the room of a wide table, reaches below its last line."""
     shape = block.blockFormat()
+    if shape.hasProperty(Mark.SEAM):
+        return Space.M if table.spread(block.previous()) else 0
     return Space.M if shape.hasProperty(Mark.CODE) or shape.hasProperty(Mark.WIDE_ROW) else 0

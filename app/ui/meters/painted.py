@@ -276,16 +276,15 @@ class Legend(Painted):
         )
 
     def places(self) -> list[tuple[float, float]]:
-        """Where each sign begins: in the next line, where there is no room for its word."""
-        result, x, y = [], 0.0, 0.0
+        """Where each sign begins: as many side by side as there is room for, in columns."""
         metrics = QFontMetricsF(theme.font(11))
-        for sign in self._SIGNS:
-            width = CELL + 5 + metrics.horizontalAdvance(tr(sign))
-            if x and x + width > self.width():
-                x, y = 0.0, y + max(self._LINE, metrics.height())
-            result.append((x, y))
-            x += width + Space.M
-        return result
+        line = max(self._LINE, metrics.height())
+        widths = [CELL + 5 + metrics.horizontalAdvance(tr(sign)) + Space.M for sign in self._SIGNS]
+        for columns in (4, 2, 1):
+            wide = [max(widths[column::columns]) for column in range(columns)]
+            if sum(wide) - Space.M <= self.width():
+                break
+        return [(sum(wide[: n % columns]), n // columns * line) for n in range(len(self._SIGNS))]
 
     def draw(self, painter: QPainter) -> None:
         painter.setFont(theme.font(11))

@@ -179,8 +179,8 @@ class MeterPanel(QScrollArea):
         self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s
         _tell(self.rate, "" if rate is None else words.rate(rate), "Tokens per second")
-        plain = words.rate(meters.plain)
-        about = "; ".join(filter(None, (f"without drafting {plain}", spread(meters))))
+        plain = f"without drafting{' ' if meters.plain else ': '}{words.rate(meters.plain)}"
+        about = "; ".join(filter(None, (plain, spread(meters))))
         _tell(self.plain, about, "Plain decoding")
         self.spark.show_rates(counters.rates, meters.plain)
         mean = totals.mean_accepted_length

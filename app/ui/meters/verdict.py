@@ -29,9 +29,11 @@ def verdict(meters: Meters) -> Verdict:
         return Verdict("", why)
     gain = meters.speedup
     if not meters.counters.steady:
-        return Verdict("", tr("Drafting. The machine's pace changed meanwhile: no ratio is told."))
+        return Verdict(
+            "", tr("Drafting. The machine's pace changed meanwhile, so no speed-up is told.")
+        )
     if gain is None:
-        return Verdict("", tr("Drafting. How much faster was not measured yet."))
+        return Verdict("", tr("Drafting. How much faster is not measured yet."))
     if gain > 1 + EVEN:
         return Verdict(f"{gain:.1f} ×", tr("faster than without drafting."))
     if gain >= 1 - EVEN:
@@ -62,7 +64,7 @@ def spread(meters: Meters) -> str:
     if meters.speedup is None or not plain or len(rates) < 10:
         return ""
     tenth = len(rates) // 10
-    low, high = rates[tenth] / plain, rates[-1 - tenth] / plain
-    return tr("{low} to {high} over the last steps").format(
-        low=words.times(low), high=words.times(high)
+    low, high = (words.times(rates[at] / plain) for at in (tenth, -1 - tenth))
+    return (
+        "" if low == high else tr("{low} to {high} over the last steps").format(low=low, high=high)
     )

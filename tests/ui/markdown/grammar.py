@@ -10,7 +10,8 @@ WORDS = (
     "word text a I *em* **strong** ~~gone~~ `code` `a|b` ``x`y`` [link](http://a.b/c_d) "
     "https://a.b/c_(d)_e. ![pic](file:///etc/passwd) <b>html</b> <br> &amp; \\* \\| \\$5\\(x\\) "
     "$a*b*c$ $5 $6 \\[y\\] [^1] *open **bad_ _u_ snake_case 👩‍👩‍👧‍👦 é 日本語 见https://a.b/路 "
-    "العربية עברית \u202eoverride \u2067iso - + 1. # > | || --- === ``` ~~~ $$ [x] [ ] \\ \t"
+    "العربية עברית \u202eoverride \u2067iso - + 1. # > | || --- === ``` ~~~ $$ [x] [ ] \\ \t "
+    "a[^note] [^ab]+"
 ).split(" ")
 
 word = st.sampled_from(WORDS)
@@ -49,6 +50,7 @@ single = st.one_of(
     st.sampled_from([[t] for t in "--- *** ===  -  * 1. - > # > ```x | [^1]: --".split(" ")]),
     line.map(lambda text: [text, "---"]),
     line.map(lambda text: [f"[^2]: {text}"]),
+    line.map(lambda text: [f"[^a-note]: {text}"]),
     line.map(lambda text: ["    " + text, "", "    more"]),
     line.map(lambda text: ["$$", text, "$$"]),
     line.map(lambda text: [f"\\[ {text} \\]"]),

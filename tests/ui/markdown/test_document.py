@@ -389,6 +389,34 @@ def test_a_word_is_copied_as_seen(look: Theme) -> None:
     assert markdown(document, 0, 6) == "A **bold**"
 
 
+def test_notes_have_names_too(look: Theme) -> None:
+    text = "A claim[^my-note] and one.[^2]\n\n[^my-note]: What it says.\n\n[^2]: More."
+    document, _ = render([text])
+    assert everything(document) == (
+        "A claimmy-note and one.2\nmy-note What it says.\n2 More."  # both are set high
+    )
+    assert copied(document) == text
+    high = QTextCharFormat.VerticalAlignment.AlignSuperScript
+    for place in (len("A claimmy"), document.firstBlock().next().position() + 1):
+        cursor = QTextCursor(document)
+        cursor.setPosition(place)
+        assert cursor.charFormat().verticalAlignment() is high
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[^aeiou]+ and [^abc] match",
+        "It is a[^bcd]e or x[^yz]*.",
+        'as in "[^abc]", (?:[^ab])',
+        "a [^link](x) and a[^a b]",
+    ],
+)
+def test_a_set_of_signs_is_no_note(look: Theme, text: str) -> None:
+    shown = everything(render([text])[0])
+    assert shown == text.replace("[^link](x)", "^link")
+
+
 def test_long_tables_stay_tables(look: Theme) -> None:
     rows = "".join(f"| {i} | text |\n" for i in range(150))
     document, _ = render(list(f"| a | b |\n|---|---|\n{rows}"))

@@ -121,6 +121,75 @@ def test_a_wide_table_scrolls_and_its_bar_has_room(qtbot: QtBot, look: Theme) ->
     assert view.height() > view_of(qtbot, TABLE).document().size().height()
 
 
+GRID = """Before it.
+
+| Setting | Default value | Configuration | Since version | Remark |
+|:--|--:|---|:-:|---|
+| temperature | 0.7 | higher is more varied | 0.1.0 | unsupportable |
+| `n_ctx_per_seq` | 20 | a **considerable** number | 0.2.0 | |
+
+After it.
+"""
+
+
+@pytest.mark.parametrize("at_once", [1, 7, None])
+def test_a_narrow_page_breaks_no_word_of_a_table(
+    qtbot: QtBot, look: Theme, at_once: int | None
+) -> None:
+    view = shown(qtbot, GRID, 320, at_once)
+    (bar,) = bars(view)
+    for word in ("temperature", "unsupportable", "n_ctx_per_seq", "considerable", "0.1.0"):
+        cursor = view.document().find(word)
+        end = view.cursorRect(cursor)
+        cursor.setPosition(cursor.selectionStart())
+        start = view.cursorRect(cursor)
+        assert (start.top(), start.height()) == (end.top(), end.height()), word
+        assert 0 <= start.left() < end.right(), word
+    last = view.cursorRect(view.document().find("unsupportable")).right()
+    assert 320 < last <= 320 + bar.maximum()
+    before = view.cursorRect(view.document().find("0.2.0"))
+    after = view.cursorRect(view.document().find("After"))
+    assert before.bottom() < bar.y()
+    assert bar.geometry().bottom() < after.top()
+    lines = {text: line_of(view, text) for text in ("Before", "After")}
+    bar.setValue(bar.maximum())
+    assert {text: line_of(view, text) for text in lines} == lines
+
+
+def test_a_table_is_as_wide_as_the_page_lets_it(qtbot: QtBot, look: Theme) -> None:
+    """Streamed in a narrow page and seen in a wide one it is as if it had always been there."""
+    always = shown(qtbot, GRID, 700)
+    view = shown(qtbot, GRID, 320, at_once=5)
+    assert bars(always) == []
+    narrow = view.height()
+    for width in (700, 320, 700):
+        view.resize(width, view.height())
+        assert bool(bars(view)) == (width == 320)
+        assert view.height() == (narrow if width == 320 else always.height())
+    assert view.document().toHtml() == always.document().toHtml()
+    assert view.grab().toImage() == always.grab().toImage()
+
+
+def test_a_long_table_is_as_wide_all_along(qtbot: QtBot, look: Theme) -> None:
+    rows = "".join(f"| {i} | word {i} | configuration | 0.{i} | something |\n" for i in range(60))
+    text = f"| # | Name | Setting | Since version | Remark |\n|--:|---|---|---|---|\n{rows}\nEnd."
+    view = shown(qtbot, text, 320, at_once=40)
+    lefts = set()
+    cursor = view.document().find("configuration")
+    while not cursor.isNull():
+        lefts.add(view.cursorRect(cursor).right())
+        cursor = view.document().find("configuration", cursor)
+    assert len(lefts) == 1
+    (bar,) = bars(view)
+    assert bar.geometry().bottom() < view.cursorRect(view.document().find("End.")).top()
+
+
+def test_a_table_at_the_end_has_room_for_its_bar(qtbot: QtBot, look: Theme) -> None:
+    view = shown(qtbot, GRID.removesuffix("\nAfter it.\n"), 320)
+    (bar,) = bars(view)
+    assert bar.geometry().bottom() <= view.height()
+
+
 def test_wrapped_code_has_no_bar(qtbot: QtBot, look: Theme) -> None:
     assert bars(view_of(qtbot, TEXT)) == []
 

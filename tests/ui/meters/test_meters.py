@@ -31,7 +31,7 @@ from app.ui.chat.message import AnswerView
 from app.ui.look import words
 from app.ui.look.theme import Theme
 from app.ui.meters.model import STRIP, Meters
-from app.ui.meters.painted import BlockStrip, Painted
+from app.ui.meters.painted import BlockStrip, Legend, Painted
 from app.ui.meters.panel import MeterPanel
 from app.ui.meters.verdict import spread, verdict
 from tests.ui.conftest import WaitUntil
@@ -219,6 +219,20 @@ def test_the_strip_shows_each_token_with_its_sign(qtbot: QtBot, look: Theme) -> 
     assert strip.accessibleDescription().startswith("0 of 3 accepted, then “ own”; 2 of 7")
 
 
+@pytest.mark.parametrize(("width", "columns"), [(600, 4), (248, 2), (90, 1)])
+def test_what_the_strips_cells_mean_stands_in_columns(
+    qtbot: QtBot, look: Theme, width: int, columns: int
+) -> None:
+    legend = Legend()
+    qtbot.addWidget(legend)
+    legend.resize(width, 40)
+    legend.show()
+    places = legend.places()
+    assert len({x for x, _ in places}) == columns
+    assert len({y for _, y in places}) == 4 // columns
+    assert legend.height() >= places[-1][1] + 12
+
+
 def test_the_panel_shows_the_model(qtbot: QtBot, look: Theme, shown: Meters) -> None:
     panel = MeterPanel(shown)
     qtbot.addWidget(panel)
@@ -266,7 +280,7 @@ def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundReco
     ("records", "plain", "says"),
     [
         ([], 100.0, "What drafting does for an answer shows here, once one comes."),
-        ([record(3)], None, "Drafting. How much faster was not measured yet."),
+        ([record(3)], None, "Drafting. How much faster is not measured yet."),
         ([record(3)] * 3, 160.0, "2.5 × faster than without drafting."),
         ([record(1)] * 3, 196.0, "As fast as without drafting."),
         ([record(0)] * 3, 200.0, "Drafting costs more here than it saves, for now."),
@@ -337,7 +351,9 @@ def test_the_spread_leaves_out_a_tenth_at_each_end(shown: Meters) -> None:
     shown.counters.add([record(3)] * 9)
     assert spread(shown) == ""  # too few to speak of
     shown.counters.add([record(3)] * 11)
-    assert spread(shown) == "×4.0 to ×4.0 over the last steps"
+    assert spread(shown) == ""  # all were alike
+    shown.counters.add([record(7)] * 11)
+    assert spread(shown) == "×4.0 to ×8.0 over the last steps"
 
 
 def test_a_position_is_told_once_enough_rounds_drafted_it(shown: Meters) -> None:

@@ -197,7 +197,7 @@ def test_no_ratio_where_the_engine_slows_down_in_the_middle(shown: Meters, after
     shown.counters.add([record(3, ms=10.0)] * after)
     assert shown.speedup is None
     assert str(verdict(shown)) == (
-        "Drafting. The machine's pace changed meanwhile: no ratio is told."
+        "Drafting. The machine's pace changed meanwhile, so no speed-up is told."
     )
     figures = replace(GOOD, pace=5.0)
     assert figures.speedup is None
@@ -255,7 +255,7 @@ def test_a_plain_rate_of_long_ago_is_no_measure(
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 61)
     assert shown.speedup is None
-    assert str(verdict(shown)) == "Drafting. How much faster was not measured yet."
+    assert str(verdict(shown)) == "Drafting. How much faster is not measured yet."
 
 
 def test_a_plain_rate_of_another_context_is_no_measure(shown: Meters) -> None:
@@ -264,7 +264,7 @@ def test_a_plain_rate_of_another_context_is_no_measure(shown: Meters) -> None:
         shown.counters.context = context
         shown.counters.add([record(3)] * 4)
         assert (shown.speedup is not None) is measured
-    assert str(verdict(shown)) == "Drafting. How much faster was not measured yet."
+    assert str(verdict(shown)) == "Drafting. How much faster is not measured yet."
     shown.counters.add([record(0, drafted=0, ms=20.0)] * 3)  # its own are
     assert shown.plain == pytest.approx(50.0)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
 from pytestqt.qtbot import QtBot
 
 from app.engine import (
@@ -340,6 +340,30 @@ def test_where_one_goes_on_only_what_is_more_is_marked(qtbot: QtBot, look: Theme
     for lane in lanes:
         lane.clear("again")
         assert not [b for b in lane.body.findChildren(IconButton) if not b.isHidden()]
+
+
+def test_numbers_of_items_are_seen_where_they_are_marked(qtbot: QtBot, look: Theme) -> None:
+    lanes = Lane("One"), Lane("Other")
+    for lane, word in zip(lanes, ("one", "other"), strict=True):
+        qtbot.addWidget(lane)
+        lane.add(f"1. The {word}\n2. The same\n", "")
+        lane.finish()
+        lane.resize(300, 300)
+        lane.show()
+    body = lanes[0].body
+    cursor = body.document().find("The same")
+    line = body.cursorRect(cursor)
+    number = QRect(0, line.top(), 26, line.height())
+
+    def darkest() -> int:
+        image = body.grab(number).toImage()
+        size = image.size()
+        places = ((x, y) for x in range(size.width()) for y in range(size.height()))
+        return min(image.pixelColor(x, y).lightness() for x, y in places)
+
+    before = darkest()
+    mark_difference(*lanes)
+    assert darkest() <= before + 10
 
 
 @pytest.mark.parametrize("text_size", [15, 22])
