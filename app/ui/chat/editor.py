@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.ui.look import theme
+from app.ui.chat.composer import Field
 from app.ui.look.language import tr
-from app.ui.look.theme import Size, Space
-
-_MOST_LINES: Final = 12
+from app.ui.look.theme import Space
 
 
 class QuestionEditor(QFrame):
@@ -22,13 +18,15 @@ class QuestionEditor(QFrame):
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "composer")
-        self.field = QPlainTextEdit(text)
+        self.field = Field()
+        self.field.send_with = "ctrl-enter"  # Enter begins another line
+        self.field.setPlaceholderText("")
+        self.field.setPlainText(text)
         self.field.setAccessibleName(tr("Edit your question"))
-        self.field.setFont(theme.font(Size.BODY))
-        self.field.setFrameShape(QFrame.Shape.NoFrame)
-        self.field.setTabChangesFocus(True)
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._edited)
+        self.field.send_wanted.connect(self._ask)
+        self.field.long_pasted.connect(self.field.insertPlainText)
         self._cancel = QPushButton(tr("Cancel"))
         self._cancel.setProperty("kind", "outline")
         self._send = QPushButton(tr("Ask again"))
@@ -54,23 +52,16 @@ class QuestionEditor(QFrame):
         self.field.moveCursor(QTextCursor.MoveOperation.End)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.field and isinstance(event, QKeyEvent):
-            enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-            control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-            if event.key() == Qt.Key.Key_Escape or (enter and control):
-                if event.type() == QEvent.Type.ShortcutOverride:
-                    event.accept()  # it is not the window's Stop
-                elif event.type() == QEvent.Type.KeyPress:
-                    if enter:
-                        self._ask()
-                    else:
-                        self.left.emit()
-                return True
+        escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if watched is self.field and escape:
+            if event.type() == QEvent.Type.ShortcutOverride:
+                event.accept()  # it is not the window's Stop
+            elif event.type() == QEvent.Type.KeyPress:
+                self.left.emit()
+            return True
         return super().eventFilter(watched, event)
 
     def _edited(self) -> None:
-        lines = max(1, min(_MOST_LINES, round(self.field.document().size().height())))
-        self.field.setFixedHeight(lines * self.field.fontMetrics().lineSpacing() + 12)
         self._send.setEnabled(bool(self.field.toPlainText().strip()))
 
     def _ask(self) -> None:

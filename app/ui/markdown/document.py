@@ -48,6 +48,7 @@ class Kind(Enum):
     CODE = auto()
     WIDE = auto()  # a table whose rows are lines
     GRID = auto()  # another table
+    FORMULA = auto()  # one that stands alone
     QUOTE = auto()
     RULE = auto()
 
@@ -260,10 +261,13 @@ class DocumentWriter:
 
     def formula(self, source: str) -> None:
         self.text("p", source, after=None)
+        shape = self._cursor.blockFormat()
+        shape.setProperty(Mark.ALONE, True)
         if self._cursor.currentList() is None:  # else it begins an item
-            shape = self._cursor.blockFormat()
             shape.setLeftMargin(shape.leftMargin() + Space.XL)
-            self._cursor.setBlockFormat(shape)
+        self._cursor.setBlockFormat(shape)
+        here, left = self._cursor.position(), self._left(self._place.frames)
+        self._decorations.append(Decoration(Kind.FORMULA, here, here, left))
 
     def table(self, header: Sequence[str], align: Sequence[str]) -> None:
         self._write_code()

@@ -48,6 +48,7 @@ class Mark(IntEnum):
     SEAM = auto()  # block: it only parts tables
     WIDE_ROW = auto()  # block: a row of a table, as a line; the columns' sides
     NOTE = auto()  # block: a footnote
+    ALONE = auto()  # block: a formula that stands alone
     NEEDS = auto()  # table: px that each column needs, a comma between two
     SHARES = auto()  # table: the same of what its columns share the page by, where they do
     STRONG = auto()  # characters, as all below

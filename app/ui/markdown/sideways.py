@@ -1,8 +1,8 @@
 """What of a text is wider than the page, piece by piece: each scrolls sideways for itself.
 
-A piece is code whose lines are not wrapped, or a table that is wider than the page. Qt scrolls a
-text whole. So the view's own bar stays where it is, and is set for a piece only while Qt paints
-it or is told of the mouse in it.
+A piece is code whose lines are not wrapped, a table or a formula that is wider than the page. Qt
+scrolls a text whole. So the view's own bar stays where it is, and is set for a piece only while
+Qt paints it or is told of the mouse in it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from PySide6.QtCore import QRect, QRectF, QSignalBlocker, Qt
-from PySide6.QtGui import QFontMetricsF, QTextDocument, QWheelEvent
+from PySide6.QtGui import QFontMetricsF, QTextBlock, QTextDocument, QWheelEvent
 from PySide6.QtWidgets import QScrollBar, QTextBrowser
 
 from app.ui.look.language import tr
@@ -24,7 +24,7 @@ from app.ui.markdown.table import spread
 _TAB: Final = 5
 """Half as many letters as Qt's usual tab stop, 80 px, has at most."""
 
-PIECES: Final = (Kind.CODE, Kind.WIDE, Kind.GRID)
+PIECES: Final = (Kind.CODE, Kind.WIDE, Kind.GRID, Kind.FORMULA)
 
 BAR: Final = 10
 """Height in px of a piece's bar, which stands below its last line."""
@@ -98,18 +98,24 @@ class _Piece:
         self._sign = 0.0  # the width of a letter
         self._measured, self._widest = -1, 0.0  # up to which block, and what that came to
         self.left = self.right = self.top = self.bottom = 0
-        self.bar = _Bar(Qt.Orientation.Horizontal, view.viewport())
-        self.bar.setProperty("kind", "text")
-        self.bar.style().polish(self.bar)  # a rule of the style sheet asks for the property
-        self.bar.setAccessibleName(tr("Scroll sideways"))
-        self.bar.setCursor(Qt.CursorShape.ArrowCursor)
-        self.bar.setSingleStep(24)
-        self.bar.valueChanged.connect(self._moved)
-        self.bar.hide()
+        self._bar: _Bar | None = None  # most pieces never need one
+
+    @property
+    def bar(self) -> QScrollBar:
+        if self._bar is None:
+            self._bar = bar = _Bar(Qt.Orientation.Horizontal, self._view.viewport())
+            bar.setProperty("kind", "text")
+            bar.style().polish(bar)  # a rule of the style sheet asks for the property
+            bar.setAccessibleName(tr("Scroll sideways"))
+            bar.setCursor(Qt.CursorShape.ArrowCursor)
+            bar.setSingleStep(24)
+            bar.valueChanged.connect(self._moved)
+            bar.hide()
+        return self._bar
 
     @property
     def wide(self) -> bool:
-        return self.bar.maximum() > 0
+        return self._bar is not None and self._bar.maximum() > 0
 
     def show(self, piece: Decoration) -> None:
         if self._code is None or self._code.start != piece.start:
@@ -122,13 +128,19 @@ class _Piece:
         above = Space.XS if self._code.kind is Kind.WIDE else 0  # lines between cells reach out
         self.top, self.bottom = round(area.top()) - above, round(area.bottom())
         room = area.right()
+        block = self._view.document().findBlock(self._code.start)
+        measured = True
         if self._code.kind is Kind.GRID:
-            measured, block = True, self._view.document().findBlock(self._code.start)
             self._widest = area.left() + spread(block)
+        elif self._code.kind is Kind.FORMULA:  # another one when it is set
+            self._widest = reach(block)
         else:
             measured = self._measure(self._view.document(), self._code)
             room -= Space.L
-        self.bar.setRange(0, max(0, round(self._widest - room)))
+        over = max(0, round(self._widest - room))
+        if not over and self._bar is None:
+            return measured
+        self.bar.setRange(0, over)
         self.bar.setPageStep(max(1, round(room)))
         inner = self.right - self.left - 2 * Space.S
         self.bar.setGeometry(self.left + Space.S, self.bottom - BAR - 1, inner, BAR)
@@ -141,8 +153,9 @@ class _Piece:
         self.bar.setValue(min(self.bar.value(), left - self.left - Space.L))
 
     def drop(self) -> None:
-        self.bar.hide()
-        self.bar.deleteLater()
+        if self._bar is not None:
+            self._bar.hide()
+            self._bar.deleteLater()
 
     def _moved(self) -> None:
         self._view.viewport().update(0, self.top, self._view.width(), self.bottom - self.top)
@@ -162,12 +175,16 @@ class _Piece:
             tabs = block.text().count("\t")
             if (block.length() + tabs * _TAB) * 2 * sign > self._widest:
                 document.documentLayout().blockBoundingRect(block)  # lays it out, if it can be
-                layout = block.layout()
-                if layout.lineCount() == 0:
+                if block.layout().lineCount() == 0:
                     return False
-                lines = (layout.lineAt(i) for i in range(layout.lineCount()))
-                reach = max(line.naturalTextRect().right() for line in lines)
-                self._widest = max(self._widest, reach)
+                self._widest = max(self._widest, reach(block))
             self._measured = block.blockNumber()
             block = block.next()
         return True
+
+
+def reach(block: QTextBlock) -> float:
+    """How far the lines of a block reach in px, as far as it is laid out."""
+    layout = block.layout()
+    lines = (layout.lineAt(i) for i in range(layout.lineCount()))
+    return max((line.naturalTextRect().right() for line in lines), default=0.0)

@@ -31,7 +31,7 @@ from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.formats import CELL_PADDING, CODE_HEADER, Mark
 from app.ui.markdown.formula import FormulaObject
-from app.ui.markdown.sideways import PIECES, Sideways
+from app.ui.markdown.sideways import PIECES, Sideways, reach
 
 _BAR: Final = 3.0  # px of the bar beside a quote
 
@@ -188,7 +188,7 @@ class TextView(QTextBrowser):
     def _fit(self) -> None:
         document = self.document()
         size = document.size()
-        height = math.ceil(size.height() + _below(document.lastBlock()))
+        height = math.ceil(size.height() + self._below(document.lastBlock()))
         if height != self.height():
             self.setFixedHeight(height)
         self._place_buttons()
@@ -201,13 +201,23 @@ class TextView(QTextBrowser):
         document, layout = self.document(), self.document().documentLayout()
         last = document.findBlock(decoration.end)
         top = layout.blockBoundingRect(document.findBlock(decoration.start)).top()
-        bottom = layout.blockBoundingRect(last).bottom() + _below(last)
+        bottom = layout.blockBoundingRect(last).bottom() + self._below(last)
         top -= {Kind.CODE: CODE_HEADER, Kind.GRID: CELL_PADDING}.get(decoration.kind, 0)
         corners = QPointF(decoration.left, top), QPointF(self.viewport().width(), bottom)
         result = QRectF(*corners)
         if index == len(self._areas):
             self._areas.append(result)
         return result
+
+    def _below(self, block: QTextBlock) -> int:
+        """How far the ground of code, or the room of a bar, reaches below its last line."""
+        shape = block.blockFormat()
+        room = shape.hasProperty(Mark.CODE) or shape.hasProperty(Mark.WIDE_ROW)
+        if shape.hasProperty(Mark.SEAM):
+            room = table.spread(block.previous()) > 0
+        elif shape.hasProperty(Mark.ALONE):
+            room = reach(block) > self.document().textWidth()
+        return Space.M if room else 0
 
     def _paint(self, painter: QPainter, decoration: Decoration, area: QRectF) -> None:
         colours = theme.current()
@@ -304,11 +314,3 @@ class _Buttons(NamedTuple):
     wrap: IconButton
     copy: IconButton
     below: IconButton
-
-
-def _below(block: QTextBlock) -> int:
-    """How far the ground of code, or the room of a wide table, reaches below its last line."""
-    shape = block.blockFormat()
-    if shape.hasProperty(Mark.SEAM):
-        return Space.M if table.spread(block.previous()) else 0
-    return Space.M if shape.hasProperty(Mark.CODE) or shape.hasProperty(Mark.WIDE_ROW) else 0

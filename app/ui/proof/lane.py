@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTextEdit, QVBoxLayout
@@ -14,6 +16,9 @@ from app.ui.markdown.copying import difference
 from app.ui.markdown.markdown_view import MarkdownView
 from app.ui.markdown.plain_view import PlainView
 from app.ui.markdown.text_view import TextView
+
+_LEAST: Final = 6 * Space.XL
+"""Height in px of a text that can be read; a window without room for it scrolls."""
 
 
 class Lane(QFrame):
@@ -63,7 +68,7 @@ class Lane(QFrame):
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(page)
-        self._area.setMinimumHeight(2 * Space.XL)
+        self._area.setMinimumHeight(_LEAST)
         self._area.verticalScrollBar().rangeChanged.connect(self._follow)
         figures = QHBoxLayout()
         figures.setSpacing(Space.S)

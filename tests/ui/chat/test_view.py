@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QPaintEvent
+from PySide6.QtGui import QGuiApplication, QPaintEvent, QTextCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -179,6 +179,38 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
     qtbot.keyClicks(question._editor.field, " And two?")
     qtbot.keyClick(question._editor.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert edited == [(question.turn, "One? And two?")]
+
+
+@pytest.mark.parametrize("width", [360, 700])
+def test_a_question_that_is_edited_is_seen_whole(view: ChatView, qtbot: QtBot, width: int) -> None:
+    conversation = Conversation()
+    exchange(conversation, "A question of many words that goes on and on. " * 4, "Yes.")
+    view.resize(width, 500)
+    view.show_path(conversation.path())
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    question.start_editing()
+    assert question._editor is not None
+    field = question._editor.field
+    qtbot.waitUntil(lambda: field.height() >= field.document().size().height())
+    assert not field.verticalScrollBar().isVisible()
+    before = field.height()
+    view.resize(width + 200, 500)
+    qtbot.waitUntil(lambda: field.height() < before)
+
+
+def test_an_edited_question_begins_where_its_words_do(view: ChatView) -> None:
+    conversation = Conversation()
+    exchange(conversation, "مرحبا، كيف حالك؟", "Yes.")
+    view.resize(600, 500)
+    view.show_path(conversation.path())
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    question.start_editing()
+    assert question._editor is not None
+    field = question._editor.field
+    field.moveCursor(QTextCursor.MoveOperation.Start)
+    assert field.cursorRect().left() > field.width() - 40
 
 
 def test_words_are_found_in_what_is_far_away(view: ChatView, qtbot: QtBot) -> None:

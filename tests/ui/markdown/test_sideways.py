@@ -14,8 +14,10 @@ from pytestqt.qtbot import QtBot
 from app.ui.look import theme
 from app.ui.look.theme import Theme
 from app.ui.markdown.document import DocumentWriter
+from app.ui.markdown.formula import typesetter
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
+from tests.ui.conftest import WaitUntil
 from tests.ui.markdown.shown import shown
 from tests.ui.wheel import turn
 
@@ -188,6 +190,30 @@ def test_a_table_at_the_end_has_room_for_its_bar(qtbot: QtBot, look: Theme) -> N
     view = shown(qtbot, GRID.removesuffix("\nAfter it.\n"), 320)
     (bar,) = bars(view)
     assert bar.geometry().bottom() <= view.height()
+
+
+SUM = "$$ x = " + " + ".join(f"a_{{{i}}}" for i in range(30)) + " $$"
+
+
+@pytest.mark.parametrize("text", [f"Before it.\n\n{SUM}\n\nAfter it.\n", f"Before it.\n\n{SUM}"])
+def test_a_wide_formula_scrolls(
+    qtbot: QtBot, look: Theme, wait_until: WaitUntil, text: str
+) -> None:
+    view = shown(qtbot, text, 320)
+    wait_until(lambda: not typesetter().busy and typesetter().known(SUM) is not None)
+    wait_until(lambda: len(bars(view)) == 1)
+    (bar,) = bars(view)
+    assert bar.maximum() > 200
+    at = view.document().find("\ufffc").block().layout()
+    assert bar.maximum() == pytest.approx(at.lineAt(0).naturalTextRect().right() - 320, abs=1)
+    assert bar.geometry().bottom() <= view.height()
+    if text.endswith("it.\n"):
+        before = line_of(view, "After")
+        assert bar.geometry().bottom() < view.cursorRect(view.document().find("After")).top()
+        bar.setValue(bar.maximum())
+        assert line_of(view, "After") == before
+    view.resize(2_000, view.height())
+    assert bars(view) == []
 
 
 def test_wrapped_code_has_no_bar(qtbot: QtBot, look: Theme) -> None:
