@@ -8,16 +8,6 @@ from app.history import text
 
 _OF = (("chat_words", "title", "chats"), ("turn_words", "text", "turns"))
 
-_EMPTY = """
-    BEGIN IMMEDIATE;
-    DROP TABLE chat_words;
-    DROP TABLE turn_words;
-    CREATE VIRTUAL TABLE chat_words USING fts5(title, tokenize='unicode61 remove_diacritics 2');
-    CREATE VIRTUAL TABLE turn_words USING fts5(
-        text, tokenize='unicode61 remove_diacritics 2', prefix='1 2 3'
-    );
-"""
-
 
 def fill(connection: sqlite3.Connection) -> None:
     """Into an empty one, within a transaction."""
@@ -32,7 +22,12 @@ def fill(connection: sqlite3.Connection) -> None:
 def make_again(connection: sqlite3.Connection) -> None:
     """In place of one that is damaged, whole or not at all."""
     try:
-        connection.executescript(_EMPTY)
+        connection.execute("BEGIN IMMEDIATE")
+        for words, _, _ in _OF:
+            made = "SELECT sql FROM sqlite_master WHERE name = ?"
+            (definition,) = connection.execute(made, (words,)).fetchone()
+            connection.execute(f"DROP TABLE {words}")
+            connection.execute(definition)
         fill(connection)
         connection.execute("COMMIT")
     except BaseException:

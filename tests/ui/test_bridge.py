@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QObject
 
 from app.conversation import ChatMessage, Role
-from app.engine import Answer, AskParams, LoadParams, RoundRecord, Script
+from app.engine import (
+    Answer,
+    AskParams,
+    Command,
+    Event,
+    Loading,
+    LoadParams,
+    RoundRecord,
+    Script,
+)
 from app.errors import ModelFileError
 from app.ui.bridge import ASLEEP, IDLE, LONGEST, SHARE, SHORTEST, EngineBridge, Reply
 from tests.ui.fakes import BatchEngine
@@ -138,12 +148,28 @@ def test_a_slow_window_is_given_time(owner: QObject) -> None:
 
 
 def test_the_end_of_a_load_need_not_wait_for_what_the_window_did(owner: QObject) -> None:
-    bridge = EngineBridge(BatchEngine(batch=1), owner)
+    class Halves(BatchEngine):
+        """Tells of a load twice: what the window does at the first is seen at the second."""
+
+        def events(self, request: int, command: Command) -> Iterator[Event]:
+            for event in super().events(request, command):
+                if isinstance(event, Loading):
+                    yield Loading(request, event.fraction / 2)
+                yield event
+
+    bridge = EngineBridge(Halves(batch=1), owner)
     load = bridge.load(LoadParams(Path("target.gguf")))
     loaded_: list[object] = []
-    load.progressed.connect(lambda _: burn(0.03))
+    shown: list[float] = []
+
+    def show(fraction: float) -> None:
+        burn(0.03)
+        shown.append(fraction)
+
+    load.progressed.connect(show)
     load.finished.connect(loaded_.append)
-    bridge.drain()
+    while len(shown) < 2:
+        bridge.drain()
     assert not loaded_
     assert bridge.interval == SHORTEST
     while not loaded_:
