@@ -32,6 +32,10 @@ def lacks(programs: Sequence[str] = ()) -> str:
 
 
 def found(program: str) -> str | None:
+    """Its path; of what is named by folders, no program, the one under /usr."""
+    if "/" in program:
+        path = Path("/usr", program)
+        return str(path) if path.exists() else None
     return shutil.which(program, path=f"{os.environ['PATH']}:/usr/libexec:/usr/lib/at-spi2-core")
 
 

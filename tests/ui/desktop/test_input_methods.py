@@ -87,7 +87,7 @@ def compose(window: Window) -> None:
     ("programs", "begin"),
     [
         (("ibus-daemon", "ibus-memconf", "ibus-engine-hangul"), with_ibus),
-        (("fcitx5", "fcitx5-remote"), with_fcitx),
+        (("fcitx5", "fcitx5-remote", "share/fcitx5/inputmethod/hangul.conf"), with_fcitx),
     ],
     ids=["ibus", "fcitx5"],
 )
