@@ -2,6 +2,7 @@
 
 #include "slipstream.h"
 
+#include "alloc_watch.h"
 #include "assertions.h"
 #include "choose.h"
 #include "cores.h"
@@ -34,6 +35,7 @@ slip_status fail(slip_error * error, slip_status status, const char * message, c
 }
 
 template <typename F> slip_status guarded(slip_error * error, F && body) {
+    const slip_alloc_watch watch;
     try {
         body();
         return SLIP_OK;
@@ -42,6 +44,10 @@ template <typename F> slip_status guarded(slip_error * error, F && body) {
     } catch (const std::bad_alloc &) {
         return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
     } catch (const std::exception & exception) {
+        if (watch.failed()) {
+            const std::string why = std::string("There is not enough memory: ") + exception.what();
+            return fail(error, SLIP_ERROR_MEMORY, why.c_str(), "Choose a smaller context or model.");
+        }
         return fail(error, SLIP_ERROR_INTERNAL, exception.what(), "");
     } catch (...) {
         return fail(error, SLIP_ERROR_INTERNAL, "Something failed that does not say what it is.", "");

@@ -3,16 +3,13 @@
 #include "ggml.h"
 
 #include <cstdio>
-#include <cstring>
 #include <mutex>
-#include <new>
 #include <stdexcept>
 #include <string>
 
 namespace {
 
-thread_local int  g_alive  = 0;
-thread_local bool g_failed = false;
+thread_local int g_alive = 0;
 
 std::mutex            g_mutex;
 int                   g_all = 0; // of all threads
@@ -23,10 +20,6 @@ void on_abort(const char * message) {
         std::fprintf(stderr, "%s\n", message); // ggml ends the process when this is back
         return;
     }
-    if (std::strstr(message, "mem_buffer")) { // of ggml_init: what it asked for is not to be had
-        throw std::bad_alloc();
-    }
-    g_failed = true;
     const std::string text(message); // begins with the path of a source file
     throw std::runtime_error(text.substr(text.find_last_of("/\\", text.find(':', 2)) + 1));
 }
@@ -48,10 +41,4 @@ slip_assertions::~slip_assertions() {
     if (--g_all == 0) {
         ggml_set_abort_callback(g_before);
     }
-}
-
-bool slip_assertions::take_failed() {
-    const bool failed = g_failed;
-    g_failed = false;
-    return failed;
 }

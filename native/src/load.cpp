@@ -1,6 +1,6 @@
 #include "load.h"
 
-#include "assertions.h"
+#include "alloc_watch.h"
 #include "cores.h"
 #include "devices.h"
 #include "failure.h"
@@ -113,13 +113,14 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
     params.kv_overrides                = repairs.overrides();
 
     slip_log_take_errors();
+    const slip_alloc_watch watch;
     llama_model_ptr model(llama_model_load_from_file(file.path().c_str(), params));
     if (part.stopped) {
         throw slip_failure(SLIP_CANCELLED, "Loading was cancelled.");
     }
     if (!model) {
         const std::string why = slip_log_take_errors();
-        const bool memory = why.find("alloc") != std::string::npos;
+        const bool memory = watch.failed();
         throw slip_failure(memory ? SLIP_ERROR_MEMORY : SLIP_ERROR_FILE, "`" + file.path() + "` cannot be loaded: " + why,
             memory ? "Choose a smaller quantisation or context, or the CPU." : "Convert the model again.");
     }
@@ -128,15 +129,15 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
 
 llama_context_ptr make_context(llama_model * model, llama_context_params params) {
     slip_log_take_errors();
-    slip_assertions::take_failed();
+    const slip_alloc_watch watch;
     llama_context_ptr ctx(llama_init_from_model(model, params));
-    if (!ctx && slip_assertions::take_failed()) {
-        throw slip_failure(SLIP_ERROR_FILE, "No context can be made of the model: " + slip_log_take_errors(), "Convert the model again.");
-    }
-    if (!ctx) {
+    if (!ctx && watch.failed()) {
         throw slip_failure(SLIP_ERROR_MEMORY,
             "A context of " + std::to_string(params.n_ctx) + " tokens cannot be made: " + slip_log_take_errors(),
             "Choose a smaller context.");
+    }
+    if (!ctx) {
+        throw slip_failure(SLIP_ERROR_FILE, "No context can be made of the model: " + slip_log_take_errors(), "Convert the model again.");
     }
     return ctx;
 }

@@ -1,5 +1,6 @@
 #include "pair.h"
 
+#include "alloc_watch.h"
 #include "comparable.h"
 #include "devices.h"
 #include "failure.h"
@@ -21,12 +22,13 @@ constexpr int32_t      k_probe_tokens = 64; // context in which costs are measur
 
 constexpr int32_t k_no_memory = -2; // of llama_process: no room for the graph
 
-// llama_process, which throws where the buffers for a graph of another shape cannot be had.
+// llama_process, which throws where the buffers for a graph of another shape cannot be had, or what an operation needs.
 int32_t processed(llama_context * ctx, llama_batch_ext * batch) {
+    const slip_alloc_watch watch;
     try {
         return llama_process(ctx, LLAMA_PROCESS_TYPE_DECODE, batch);
-    } catch (const std::exception & error) {
-        if (std::strstr(error.what(), "alloc")) {
+    } catch (const std::exception &) {
+        if (watch.failed()) {
             return k_no_memory;
         }
         throw;

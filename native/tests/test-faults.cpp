@@ -32,6 +32,9 @@ static struct {
     int  passes      = 0;                   // graphs until `then`, if above 0
     ggml_status then = GGML_STATUS_SUCCESS; // what that graph ends with, half-way
     slip_pair * cancels = nullptr;          // cancelled then, as by another thread
+    bool asks    = false;                   // then, for more memory than there is, and throws
+    bool says    = false;                   // then, that it cannot allocate, and throws: but it asked for nothing
+    bool full    = false;                   // has no room for a buffer
     int  throws      = 0;                   // on waiting: 1 an exception, 2 something else
     bool absent      = false;               // cannot be opened
     bool rough_sums  = false;               // cumulative sums that do not grow evenly, as a parallel scan's
@@ -40,6 +43,7 @@ static struct {
 static ggml_backend_dev_t    g_cpu;
 static ggml_backend_device   g_device;
 static ggml_backend_i        g_cpu_backend;
+static ggml_backend_buffer_type g_room; // the CPU's buffers, as long as there is room
 
 static void faulty_synchronize(ggml_backend_t) {
     if (g_faulty.throws == 1) {
@@ -103,6 +107,12 @@ static ggml_status faulty_compute(ggml_backend_t backend, ggml_cgraph * graph) {
             make_rough(node);
         }
     }
+    if (ends && g_faulty.asks && !ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), SIZE_MAX/4)) {
+        throw std::runtime_error("ErrorOutOfDeviceMemory");
+    }
+    if (ends && g_faulty.says) {
+        throw std::runtime_error("failed to allocate a name");
+    }
     if (ends && g_faulty.cancels) {
         slip_cancel(g_faulty.cancels, 1);
     }
@@ -124,6 +134,12 @@ static ggml_backend_t faulty_init(ggml_backend_dev_t, const char * params) {
 static void plug_in_device() {
     g_cpu    = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     g_device = *g_cpu;
+    g_room   = *ggml_backend_cpu_buffer_type();
+    g_room.device = &g_device;
+    g_room.iface.alloc_buffer = [](ggml_backend_buffer_type_t, size_t size) {
+        return g_faulty.full ? nullptr : ggml_backend_buft_alloc_buffer(ggml_backend_cpu_buffer_type(), size);
+    };
+    g_device.iface.get_buffer_type = [](ggml_backend_dev_t) { return &g_room; };
     g_device.iface.get_name     = [](ggml_backend_dev_t) { return k_name; };
     g_device.iface.get_type     = [](ggml_backend_dev_t) { return GGML_BACKEND_DEVICE_TYPE_GPU; };
     g_device.iface.init_backend = faulty_init;
@@ -153,7 +169,7 @@ static int g_failed = 0;
 
 static slip_error g_error;
 
-static slip_pair * load(const char * target, const char * draft, const char * device) {
+static slip_status try_load(const char * target, const char * draft, const char * device, slip_pair ** pair) {
     slip_load_options options = {};
     options.size      = sizeof(options);
     options.target    = target;
@@ -162,8 +178,12 @@ static slip_pair * load(const char * target, const char * draft, const char * de
     options.n_ctx     = 512;
     options.n_ubatch  = 64;
     options.n_threads = 1;
+    return slip_load(&options, pair, &g_error);
+}
+
+static slip_pair * load(const char * target, const char * draft, const char * device) {
     slip_pair * pair = nullptr;
-    if (slip_load(&options, &pair, &g_error) != SLIP_OK) {
+    if (try_load(target, draft, device, &pair) != SLIP_OK) {
         printf("cannot load: %s\n", g_error.message);
         exit(1);
     }
@@ -377,6 +397,37 @@ int main(int argc, char ** argv) {
         CHECK(answer_of(pair) == wanted);
     }
     slip_free(pair);
+
+    section("out of memory is what could not be had, not a word of a message");
+    pair = load(target, draft, k_name);
+    for (const int passes : { 1, 2 }) { // draft, verify
+        for (const slip_status wanted_status : { SLIP_ERROR_MEMORY, SLIP_ERROR_INTERNAL }) {
+            std::vector<int32_t> answer(1);
+            slip_reset(pair);
+            CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+            CHECK(round_of(pair, answer) == SLIP_OK);
+            g_faulty.passes = passes;
+            g_faulty.then   = GGML_STATUS_FAILED;
+            g_faulty.asks   = wanted_status == SLIP_ERROR_MEMORY;
+            g_faulty.says   = !g_faulty.asks;
+            CHECK(round_of(pair, answer) == wanted_status);
+            CHECK(g_faulty.passes == 0);
+            g_faulty.asks = g_faulty.says = false;
+            CHECK(answer_of(pair, /*from_nothing*/ false) == wanted);
+        }
+        std::vector<int32_t> answer(1);
+        slip_reset(pair);
+        CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+        g_faulty.passes = passes;
+        g_faulty.then   = GGML_STATUS_ALLOC_FAILED;
+        CHECK(round_of(pair, answer) == SLIP_ERROR_MEMORY);
+        CHECK(answer_of(pair, /*from_nothing*/ false) == wanted);
+    }
+    slip_free(pair);
+    g_faulty.then = GGML_STATUS_SUCCESS;
+    g_faulty.full = true;
+    CHECK(try_load(target, draft, k_name, &pair) == SLIP_ERROR_MEMORY);
+    g_faulty.full = false;
 
     section("a device that throws when it is given back");
     pair = load(target, draft, k_name);
