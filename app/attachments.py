@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import codecs
 import logging
+import mimetypes
 from pathlib import Path
 from typing import Final
 
 from app.drafting import Attachment
-from app.errors import AttachmentError, valid_text
+from app.errors import AttachmentError, SlipstreamError, valid_text
 
 MOST: Final = 8_000_000
 """Bytes of a text file: what no context holds anyway."""
 _MOST_PDF: Final = 100_000_000
+_KINDS: Final = {"image": "a picture", "audio": "sound", "video": "a film"}
+"""What a file that is no text is by its name."""
+_JOINER: Final = "\u200d"  # of several emoji to one
 _MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read(path: Path) -> Attachment:
     """The text of a file. Raises `AttachmentError`."""
-    name = valid_text(path.name)
+    name = _seen(path.name)
     pdf = path.suffix.lower() == ".pdf"
     try:
         if not path.is_file():
@@ -44,24 +48,33 @@ def read(path: Path) -> Attachment:
     return Attachment(name, text)
 
 
+def _seen(name: str) -> str:
+    """A file's name as one line that reads as it runs."""
+    name = "".join(
+        sign if sign.isprintable() or sign == _JOINER else " " for sign in valid_text(name)
+    )
+    return " ".join(name.replace("`", "'").split())
+
+
 def _of_text(raw: bytes, name: str) -> str:
+    kind = _KINDS.get((mimetypes.guess_type(name)[0] or "").partition("/")[0])
+    what = f"it is {kind}, and models read text here" if kind else ""
     try:
         text = raw.decode("utf-16" if raw.startswith(_MARKS) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused(
             name,
-            f"it is no text in UTF-8 (byte {error.start})",
-            "Save it as UTF-8 text and attach that.",
+            what or f"it is no text in UTF-8 (byte {error.start})",
+            "Attach what it says." if what else "Save it as UTF-8 text and attach that.",
         ) from error
     if "\0" in text:
-        raise _refused(name, "it is no text", "Attach text or PDF files.")
+        raise _refused(name, what or "it is no text", "Attach text or PDF files.")
     return text.replace("\r\n", "\n")
 
 
 def _of_pdf(path: Path, name: str) -> str:
     # Takes a tenth of a second to import, and is wanted by few.
     from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of every oddity
     try:
@@ -69,7 +82,9 @@ def _of_pdf(path: Path, name: str) -> str:
         if reader.is_encrypted and not reader.decrypt(""):
             raise _refused(name, "it wants a password", "Save it without one and attach that.")
         return "\n\n".join(page.extract_text().strip() for page in reader.pages).strip()
-    except (PyPdfError, ValueError, KeyError, TypeError, RecursionError, AttributeError) as error:
+    except (SlipstreamError, OSError):
+        raise
+    except Exception as error:  # pypdf raises whatever a damaged or an odd file leads it to
         raise _refused(
             name, "it is no PDF file that can be read", "Attach its text in a text file."
         ) from error

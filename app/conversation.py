@@ -36,7 +36,7 @@ class End(StrEnum):
     DONE = "done"  # whoever made it ended it; its figures say why
     STOPPED = "stopped"  # by the user
     REPLACED = "replaced"  # by another answer to the same question, or another question
-    RELOADED = "reloaded"  # another model was loaded
+    RELOADED = "reloaded"  # a model was loaded, another one or the same anew
     CLOSED = "closed"  # the window was closed
     LOST = "lost"  # the program ended without a word
     LOOPED = "looped"  # it repeated itself without end

@@ -58,6 +58,29 @@ def test_the_text_of_a_pdf_file(tmp_path: Path) -> None:
     assert attachment.text == "Rewinds in hybrids"
 
 
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("two\nlines\t.txt", "two lines .txt"),
+        ("a`tick`.md", "a'tick'.md"),
+        ("\u202egpj.exe.txt", "gpj.exe.txt"),
+        ("日本語 👩\u200d👧.txt", "日本語 👩\u200d👧.txt"),
+    ],
+)
+def test_a_name_is_one_line_that_reads_as_it_runs(tmp_path: Path, name: str, seen: str) -> None:
+    assert attachments.read(written(tmp_path, name, b"text")).name == seen
+
+
+@pytest.mark.parametrize("name", ["a.svg", "a.ts"])  # by their names a picture and a film
+def test_what_is_text_is_read_whatever_it_is_called(tmp_path: Path, name: str) -> None:
+    assert attachments.read(written(tmp_path, name, b"<svg/>")).text == "<svg/>"
+
+
+def odd(old: bytes, new: bytes) -> bytes:
+    """A PDF file with something that pypdf does not know."""
+    return pdf("text").replace(old, new)
+
+
 def empty_pdf(password: str = "") -> bytes:
     writer, out = PdfWriter(), io.BytesIO()
     writer.add_blank_page(100, 100)
@@ -73,9 +96,13 @@ def empty_pdf(password: str = "") -> bytes:
         ("a.txt", b"\xff\xfe\xff", "no text"),
         ("a.txt", b"caf\xe9", "no text in UTF-8 (byte 3)"),
         ("a.bin", b"\x7fELF\0\0", "no text"),
+        ("a.png", b"\x89PNG", "it is a picture"),
+        ("a.mp3", b"\xff\xfb\x90", "it is sound"),
         ("a.txt", b"  \n", "empty"),
         ("a.pdf", b"%PDF-1.4 oops", "no PDF file that can be read"),
         ("a.pdf", b"", "no PDF file that can be read"),
+        ("a.pdf", odd(b"/Length", b"/Filter /Odd /Length"), "no PDF file that can be read"),
+        ("a.pdf", odd(b"/Root", b"/Encrypt << /V 9 >> /Root"), "no PDF file that can be read"),
         ("a.pdf", empty_pdf(), "holds no text"),
         ("a.pdf", empty_pdf("secret"), "wants a password"),
     ],

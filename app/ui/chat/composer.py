@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +45,7 @@ class Field(QTextEdit):
     send_wanted = Signal()
     long_pasted = Signal(str)
     files_given = Signal(list)  # of Path
+    picture_given = Signal()
     focused = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -87,13 +89,15 @@ class Field(QTextEdit):
         return self._composed.isValid() and not self._composed.hasExpired(_SAME_KEY_MS)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasUrls() or super().canInsertFromMimeData(source)
+        return source.hasUrls() or source.hasImage() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         if files := local_files(source):
             self.files_given.emit(files)
         elif len(text := source.text()) > LONG_PASTE:
             self.long_pasted.emit(text)
+        elif source.hasImage() and not text:
+            self.picture_given.emit()
         else:
             self.insertPlainText(text)
 
@@ -133,6 +137,7 @@ class Composer(QFrame):
     think_changed = Signal(bool)
     edited = Signal()  # the draft is another one
     files_given = Signal(list)  # of Path
+    picture_given = Signal()  # by the clipboard
     files_wanted = Signal()  # the user wants to choose some
     options_wanted = Signal()  # of this chat
 
@@ -153,6 +158,7 @@ class Composer(QFrame):
         self.warning.setFont(theme.font(Size.SMALL))
         self.warning.setWordWrap(True)
         self.remedies = Flow(spacing=Space.XS)
+        self._remedies: list[tuple[QPushButton, Callable[[], bool]]] = []
         self._warned = QWidget()
         warned = QVBoxLayout(self._warned)
         warned.setContentsMargins(0, 0, 0, 0)
@@ -198,6 +204,7 @@ class Composer(QFrame):
         self.field.textChanged.connect(self._edited)
         self.field.long_pasted.connect(self._paste)
         self.field.files_given.connect(self.files_given)
+        self.field.picture_given.connect(self.picture_given)
         self.chips.removed.connect(self._remove)
         self.attach_button.clicked.connect(self.files_wanted)
         self.options.clicked.connect(self.options_wanted)
@@ -277,14 +284,17 @@ class Composer(QFrame):
     def set_warning(self, text: str) -> None:
         """Why it will not be answered, and what can be done: see `remedies`."""
         self.warning.setText(tr(text))
+        for button, helps in self._remedies:
+            button.setVisible(helps())
         self._warned.setVisible(bool(text))
 
-    def add_remedy(self, text: str) -> QPushButton:
-        """A button that is seen with a warning."""
+    def add_remedy(self, text: str, helps: Callable[[], bool] = lambda: True) -> QPushButton:
+        """A button that is seen with a warning, where it helps."""
         button = QPushButton(tr(text))
         button.setProperty("kind", "outline")
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.remedies.addWidget(button)
+        self._remedies.append((button, helps))
         return button
 
     def set_context(self, used: int, size: int, exact: bool = True) -> None:

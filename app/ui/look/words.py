@@ -58,6 +58,13 @@ def number(amount: int, noun: str) -> str:
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
 
 
+def choice(*ways: str) -> str:
+    """What can be done, as a sentence; nothing where there is nothing."""
+    *others, last = ways or ("",)
+    told = f"{', '.join(others)}, or {last}" if others else last
+    return f"{told[:1].upper()}{told[1:]}." if told else ""
+
+
 def size(octets: int) -> str:
     gigabytes = octets / 1e9
     return f"{gigabytes:.1f} GB" if gigabytes >= 0.1 else f"{octets / 1e6:.0f} MB"
@@ -142,7 +149,7 @@ def finish_note(turn: Turn) -> str:
         End.STOPPED: "Stopped by you",
         End.REPLACED: "Stopped for another answer",
         End.LOOPED: "Stopped: it repeated itself",
-        End.RELOADED: "Stopped: another model was loaded",
+        End.RELOADED: "Stopped: a model was loaded",
         End.CLOSED: "Interrupted: the window was closed",
         End.LOST: "Interrupted: Slipstream ended without a word",
     }.get(turn.end)

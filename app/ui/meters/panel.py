@@ -174,7 +174,9 @@ class MeterPanel(QScrollArea):
             part.setVisible(begun)
         # Of an answer as it was, none are kept; while nothing is drafted there are none.
         self._blocks.setVisible(any(record.drafted for record in counters.last))
-        self.bars.setVisible(bool(totals.drafted_at))
+        ended = counters.ended or counters.kept is not None  # and no more is to be told
+        told = any(share is not None for share in counters.shares)
+        self.bars.setVisible(told or (bool(totals.drafted_at) and not ended))
         self.spark.setVisible(bool(counters.rates))
         self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s

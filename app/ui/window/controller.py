@@ -185,9 +185,13 @@ class Controller(QObject):
     def _answer_ended(self, live: LiveTurn) -> None:
         if self.answers.running is None:
             self._keep.stop()
-        chat = live.conversation
-        if live.turn.id in chat.turns:
-            self.book.save(chat, [live.turn])
+        chat, turn = live.conversation, live.turn
+        if turn.id in chat.turns:
+            unsaid = turn.end is End.REPLACED and not turn.said and not chat.below(turn.id)
+            if unsaid and len(chat.beside(turn)) > 1:  # a branch with nothing on it
+                self._moved(chat, chat.remove(turn), gone=[turn.id])
+            else:
+                self.book.save(chat, [turn])
         if chat is not self.current:
             self.unseen.add(chat.id)
 
@@ -240,6 +244,11 @@ class Controller(QObject):
             return None
 
     # --- what a model is given -----------------------------------------------------
+
+    @property
+    def can_forget(self) -> bool:
+        """Whether a model could be given less of the shown chat."""
+        return sum(turn.role is Role.USER for turn in self.current.given()) > 1
 
     def forget_oldest(self) -> None:
         """Have a model be given the newer half of what it is given of the shown chat."""

@@ -460,12 +460,12 @@ class MainWindow(QMainWindow):
 
     def _offer_room(self) -> None:
         """What can be done where a chat has become too long; seen with the warning."""
-        for text, operation in (
-            ("Drop oldest", self._drop_oldest),
-            ("New chat", self.actions_.new_chat.trigger),
-            ("More room", self.toggle_settings),
-        ):
-            self.composer.add_remedy(text).clicked.connect(operation)
+        controller, add = self.controller, self.composer.add_remedy
+        drop = add("Drop oldest", lambda: controller.can_forget)
+        drop.clicked.connect(self._drop_oldest)
+        new = add("New chat", lambda: bool(controller.current.turns))
+        new.clicked.connect(self.actions_.new_chat.trigger)
+        add("More room").clicked.connect(self.toggle_settings)
 
     def _show_chat(self) -> None:
         self.chats.show_conversation(self.controller.current)

@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import attachments
 from app.conversation import Conversation
 from app.drafting import Attachment, Draft
+from app.errors import AttachmentError
 from app.ui import task
 from app.ui.chat.composer import Composer
 from app.ui.chat.context import Context, Use
@@ -46,6 +47,7 @@ class Writing(QObject):
         composer.think_changed.connect(controller.set_think)
         controller.edited.connect(self.show_think)
         composer.files_given.connect(self.attach)
+        composer.picture_given.connect(self._refuse_picture)
         context.changed.connect(self._show_use)
         context.counted.connect(lambda: composer.set_tokens(context.tokens))
 
@@ -109,6 +111,14 @@ class Writing(QObject):
         refuse = self._controller.refused.emit
         task.run(self, lambda progress, cancel: attachments.read(file), attach, refuse)
 
+    def _refuse_picture(self) -> None:
+        self._controller.refused.emit(
+            AttachmentError(
+                "The picture is not attached: models read text here.",
+                remedy="Paste or attach what it says.",
+            )
+        )
+
     def _edited(self) -> None:
         self._sending = False
         self._composer.set_hint("")
@@ -125,17 +135,16 @@ class Writing(QObject):
     def _warning(self, use: Use) -> str:
         if not use.too_long:
             return ""
-        over = use.used - use.size + 1
+        over, chat = use.used - use.size + 1, self._controller.current
+        ways = ["go on without the oldest messages"] if self._controller.can_forget else []
+        ways += ["start a new chat"] if chat.turns else []
         if self._composer.draft():
+            what = "this chat and what is written have" if chat.turns else "what is written has"
             return (
-                f"Too long by {words.tokens(over)}: this chat and what is written have "
-                f"{words.tokens(use.used)}, the context holds {use.size:,}. Shorten it, "
-                "go on without the oldest messages, or start a new chat."
+                f"Too long by {words.tokens(over)}: {what} {words.tokens(use.used)}, "
+                f"the context holds {use.size:,}. {words.choice('shorten it', *ways)}"
             )
-        return (
-            f"This chat fills the context of {use.size:,} tokens. Go on without its oldest "
-            "messages, or start a new chat."
-        )
+        return f"This chat fills the context of {use.size:,} tokens. {words.choice(*ways)}"
 
     def _draft_json(self) -> str:
         return self._composer.draft().json()

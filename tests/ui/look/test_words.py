@@ -36,3 +36,16 @@ def test_what_is_used_of_a_context_is_told_in_its_own_thousands(
     used: int, size: int, told: str
 ) -> None:
     assert words.use(used, size) == told
+
+
+@pytest.mark.parametrize(
+    ("ways", "told"),
+    [
+        ((), ""),
+        (("shorten it",), "Shorten it."),
+        (("shorten it", "start a new chat"), "Shorten it, or start a new chat."),
+        (("a", "b", "c"), "A, b, or c."),
+    ],
+)
+def test_what_can_be_done_is_a_sentence(ways: tuple[str, ...], told: str) -> None:
+    assert words.choice(*ways) == told

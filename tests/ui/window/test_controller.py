@@ -201,6 +201,22 @@ def test_a_turn_that_is_removed_comes_back(rig: Rig) -> None:
     assert [t.text for t in controller.current.path()] == ["One", LONG, "Two", LONG]
 
 
+def test_an_answer_that_is_replaced_before_it_says_a_word_leaves_nothing(rig: Rig) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    rig.drain(100)
+    controller.again()
+    controller.again()
+    assert controller.again()
+    rig.drain(300)
+    chat = controller.current
+    assert [t.text for t in chat.beside(chat.path()[-1])] == [LONG, LONG]
+    controller.ask("Two")
+    controller.again()  # what was asked behind it stays
+    rig.drain(300)
+    assert [t.text for t in chat.path()] == ["One", LONG, "Two", LONG]
+
+
 def test_what_waits_goes_on_with_another_model(rig: Rig, wait_until: WaitUntil) -> None:
     controller = rig.controller
     controller.ask("One")

@@ -156,6 +156,7 @@ def test_nothing_is_wider_than_a_narrow_window(
     window = open_window(BatchEngine(Script(text="Some text.")))
     window.resize(*size)
     window.controller.ask("Hello?")
+    window.controller.ask("And?")
     wait_until(lambda: not window.controller.busy)
     window.composer.set_warning("Too long.")
     wait_until(lambda: window.chats.view.widget().width() <= window.chats.view.viewport().width())
@@ -165,6 +166,7 @@ def test_nothing_is_wider_than_a_narrow_window(
             page, room = scrolled.widget(), scrolled.viewport().width()
             assert page.minimumSizeHint().width() <= room, sheet.accessibleName()
         window.sides.close_sheet()
+    assert all(button.isVisible() for button in window.composer.findChildren(QPushButton))
     for button in window.composer.findChildren(QPushButton):
         assert button.width() >= button.sizeHint().width()
         assert window.rect().contains(area(button, window))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.engine import Count, Script
@@ -98,7 +100,10 @@ def test_what_is_too_long_is_told_before_it_is_sent(
     window.composer.field.insertPlainText("word " * 300)
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)  # sooner than it is counted
     wait_until(window.composer.warning.isVisible)
-    assert "Too long by 49 tokens" in window.composer.warning.text()
+    assert window.composer.warning.text() == (
+        "Too long by 49 tokens: what is written has 304 tokens, the context holds 256. Shorten it."
+    )
+    assert offered(window) == ["More room"]  # there is nothing else to leave out
     assert not engine.asked
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
     assert not engine.asked
@@ -107,6 +112,35 @@ def test_what_is_too_long_is_told_before_it_is_sent(
     wait_until(lambda: not window.composer.warning.isVisible())
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
     wait_until(lambda: len(engine.asked) == 1)
+
+
+def offered(window: MainWindow) -> list[str]:
+    buttons = window.composer.findChildren(QPushButton)
+    return [button.text() for button in buttons if button.isVisible()]
+
+
+def test_only_what_helps_is_offered_where_a_chat_is_full(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text="word " * 40)), n_ctx=256)
+    for question, ways in (("Hello?", ["New chat"]), ("More?", ["Drop oldest", "New chat"])):
+        ask(window, question)
+        window.composer.field.setPlainText("word " * 240)
+        wait_until(lambda: window.composer.warning.isVisible() and window.context.settled)
+        assert offered(window) == [*ways, "More room"]
+        assert ("oldest" in window.composer.warning.text()) == ("Drop oldest" in ways)
+        window.composer.clear()
+        wait_until(lambda: window.context.settled)
+
+
+def test_a_picture_is_refused_with_the_reason(open_window: OpenWindow) -> None:
+    window = open_window()
+    picture = QMimeData()
+    picture.setImageData(QImage(4, 4, QImage.Format.Format_RGB32))
+    assert window.composer.field.canInsertFromMimeData(picture)
+    window.composer.field.insertFromMimeData(picture)
+    (told,) = window.findChildren(Notice)
+    assert told.message.startswith("The picture is not attached")
 
 
 def test_a_long_text_that_fits_is_sent_once_it_is_counted(
