@@ -33,7 +33,8 @@ class FindBar(QFrame):
         self.setProperty("kind", "header")
         self._view: ChatView | None = None
         self._turns: Sequence[Turn] = ()
-        self._places: list[tuple[Turn, int]] = []  # a turn, and the how-manieth place in it
+        # A turn, whether in its thinking, and the how-manieth place there.
+        self._places: list[tuple[Turn, bool, int]] = []
         self._at = -1
         self._marked: list[TextView] = []
         self.field = QLineEdit()
@@ -87,7 +88,7 @@ class FindBar(QFrame):
 
     def go_to(self, turn: str) -> None:
         """The first place in a turn."""
-        at = next((i for i, (t, _) in enumerate(self._places) if t.id == turn), -1)
+        at = next((i for i, (t, *_) in enumerate(self._places) if t.id == turn), -1)
         if at >= 0:
             self._at = at
             self._show()
@@ -124,9 +125,10 @@ class FindBar(QFrame):
         query = self.field.text()
         pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._places = [
-            (turn, n)
+            (turn, thinking, n)
             for turn in (self._turns if query else ())
-            for n, _ in enumerate(pattern.finditer(turn.text))
+            for thinking, text in ((True, turn.reasoning), (False, turn.text))
+            for n, _ in enumerate(pattern.finditer(text))
         ]
         self._at = len(self._places) - 1  # the newest first
         self._show()
@@ -149,18 +151,21 @@ class FindBar(QFrame):
         query = self.field.text()
         if not query or self._view is None or not self._places or not self.isVisible():
             return
-        turn, n = self._places[self._at]
+        turn, thinking, n = self._places[self._at]
+        if thinking and (answer := self._view.answer_of(turn)) is not None:
+            answer.unfold()
         for message in self._view.messages:
-            cursors = _found(message.body.document(), query)
-            here = min(n, len(cursors) - 1) if message.turn is turn else -1
-            message.body.setExtraSelections(
-                [_selection(cursor, i == here) for i, cursor in enumerate(cursors)]
-            )
-            self._marked.append(message.body)
-            if here >= 0:
-                top = message.body.cursorRect(cursors[here]).center()
-                self._view.show_point(message.body, top)
-                message.body.reveal(cursors[here])
+            for text, thought in message.texts:
+                cursors = _found(text.document(), query)
+                shown = message.turn is turn and thought == thinking
+                here = min(n, len(cursors) - 1) if shown else -1
+                text.setExtraSelections(
+                    [_selection(cursor, i == here) for i, cursor in enumerate(cursors)]
+                )
+                self._marked.append(text)
+                if here >= 0:
+                    self._view.show_point(text, text.cursorRect(cursors[here]).center())
+                    text.reveal(cursors[here])
 
     def _unmark(self) -> None:
         for body in self._marked:

@@ -26,6 +26,7 @@ from app.ui.look.theme import Size, Space
 from app.ui.markdown import inline
 from app.ui.markdown.markdown_view import MarkdownView
 from app.ui.markdown.plain_view import PlainView
+from app.ui.markdown.text_view import TextView
 
 _LONG: Final = 2_000
 """Characters from which on a question takes all the width there is."""
@@ -132,6 +133,11 @@ class Question(QWidget):
     @property
     def body(self) -> PlainView:
         return self._view
+
+    @property
+    def texts(self) -> Sequence[tuple[TextView, bool]]:
+        """What shows its texts, each with whether that is thinking."""
+        return ((self._view, False),)
 
     def set_beside(self, turns: Sequence[Turn]) -> None:
         self._branches.show_turns(turns, self.turn)
@@ -317,6 +323,15 @@ class AnswerView(QWidget):
     @property
     def body(self) -> MarkdownView:
         return self._body
+
+    @property
+    def texts(self) -> Sequence[tuple[TextView, bool]]:
+        """What shows its texts, each with whether that is thinking."""
+        return (self._thoughts, True), (self._body, False)
+
+    def unfold(self) -> None:
+        """Show the thinking."""
+        self._think.setChecked(True)
 
     def _begin(self) -> None:
         self._state.setText(tr("reading the prompt …"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,18 @@ from app.ui import task
 from app.ui.window.book import Book
 
 SUFFIXES: Final = {"markdown": ".md", "json": ".json", "html": ".html", "pdf": ".pdf"}
+
+_LONGEST: Final = 200
+"""Bytes of a name; no system takes more than 255, with what stands around it."""
+
+_DEVICES: Final = {
+    "CON",
+    "PRN",
+    "AUX",
+    "NUL",
+    *(f"{d}{n}" for d in ("COM", "LPT") for n in range(10)),
+}
+"""What Windows takes for devices, whatever follows."""
 
 
 class Porting(QObject):
@@ -77,9 +90,12 @@ class Porting(QObject):
 
 
 def file_name(title: str) -> str:
-    """A title as every system takes it for a file."""
+    """A title as every system takes it for a file, with any of `SUFFIXES`."""
     plain = re.sub(r'[\x00-\x1f<>:"/\\|?*.\ud800-\udfff]', " ", title)
-    return " ".join(plain.split())[:80] or "Chat"
+    name = " ".join(plain.split())[:80]
+    while len(name.encode()) > _LONGEST:
+        name = name[:-1]
+    return f"Chat {name}".strip() if name.upper() in _DEVICES else name.rstrip() or "Chat"
 
 
 def write_pdf(path: Path, page: str) -> None:
@@ -96,7 +112,8 @@ def write_pdf(path: Path, page: str) -> None:
         del writer  # which ends the file
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise OutputError(
             f"The chat cannot be written to `{path}`: {error.strerror or error}.",
             remedy="Check the folder's permissions and the free disk space.",

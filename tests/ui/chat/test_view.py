@@ -235,6 +235,34 @@ def test_words_are_found_in_what_is_far_away(view: ChatView, qtbot: QtBot) -> No
     assert bar._count.text() == "Nothing found"
 
 
+def test_words_are_found_in_what_was_thought(view: ChatView, qtbot: QtBot) -> None:
+    conversation = Conversation()
+    for _ in range(30):
+        exchange(conversation, "Why?", "Because of the needle. " * 20)
+        conversation.path()[-1].reasoning = "\n\nA hay and a needle."
+        conversation.path()[-1].end = End.DONE
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.start(view, conversation.path(), "hay")
+    bar.show()
+    assert bar.found == 30
+    bar.go_to(conversation.path()[21].id)
+    answer = view.answer_of(conversation.path()[21])
+    assert answer is not None
+    thoughts = answer.texts[0][0]
+    qtbot.waitUntil(lambda: thoughts.isVisible() and bool(thoughts.extraSelections()))
+    (marked,) = thoughts.extraSelections()
+    assert marked.cursor.selectedText() == "hay"
+    seen = thoughts.mapTo(view.viewport(), thoughts.cursorRect(marked.cursor).center())
+    assert view.viewport().rect().contains(seen)
+    bar.field.setText("needle")
+    assert bar.found == 30 * 21
+    bar.leave()
+    assert not thoughts.extraSelections()
+
+
 def test_text_that_grows_is_painted_once(
     view: ChatView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,24 @@ def test_a_chat_goes_out_and_comes_in(
 
 @pytest.mark.parametrize(
     ("title", "name"),
-    [("a/b: c?", "a b c"), ("...", "Chat"), ("日本", "日本"), ("x" * 200, "x" * 80)],
+    [
+        ("a/b: c?", "a b c"),
+        ("...", "Chat"),
+        ("日本", "日本"),
+        ("x" * 200, "x" * 80),
+        ("😀" * 90, "😀" * 50),
+        ("con", "Chat con"),
+    ],
 )
 def test_a_title_as_the_name_of_a_file(title: str, name: str) -> None:
     assert file_name(title) == name
+
+
+def test_a_name_that_is_too_long_is_told(
+    open_window: OpenWindow, ask: Ask, tmp_path: Path, wait_until: WaitUntil
+) -> None:
+    window = open_window()
+    ask(window, "What is this?")
+    window.porting.export(window.controller.current, "pdf", tmp_path / f"{'x' * 300}.pdf")
+    wait_until(lambda: bool(window.findChildren(Notice)))
+    assert "cannot be written" in window.findChildren(Notice)[0].message
