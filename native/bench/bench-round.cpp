@@ -9,6 +9,7 @@
 
 #include "governor.h"
 #include "opened-pair.h"
+#include "texts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -52,21 +53,32 @@ double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int roun
     return median(times);
 }
 
-// The most tokens a second that one width gives where each position is accepted at that rate, and the width.
-double best_fixed(opened_pair & pair, double plain, double whole, int block, double rate, int rounds, int & best_width) {
-    double best = 1e3 / plain, tokens = 1, reached = 1;
-    best_width = 1;
-    for (int w = 2; w <= block; ++w) {
-        reached *= rate;
-        tokens  += reached;
-        if (w != 2 && w != 4 && w != 8 && w != 12 && w != block) {
-            continue;
+// What rounds of a few widths take.
+device timed(opened_pair & pair, double plain, double whole, int block, int rounds) {
+    device out = { pair.info.device.description, true, plain, {} };
+    for (const int w : { 2, 4, 8, 12 }) {
+        if (w < block) {
+            slip_round_result result;
+            out.rounds.emplace_back(w, time_rounds(pair, w - 1, SLIP_VERIFY_GREEDY, rounds, result));
         }
-        slip_round_result result;
-        const double ms = w == block ? whole : time_rounds(pair, w - 1, SLIP_VERIFY_GREEDY, rounds, result);
+    }
+    out.rounds.emplace_back(block, whole);
+    return out;
+}
+
+// The most tokens a second that one width gives where each position is accepted at that rate, and the width.
+double best_fixed(const device & d, double rate, int & best_width) {
+    double best = 1e3 / d.plain, tokens = 1, reached = 1;
+    int    counted = 1;
+    best_width = 1;
+    for (const auto & [width, ms] : d.rounds) {
+        for (; counted < width; ++counted) {
+            reached *= rate;
+            tokens  += reached;
+        }
         if (tokens / ms * 1e3 > best) {
             best       = tokens / ms * 1e3;
-            best_width = w;
+            best_width = width;
         }
     }
     return best;
@@ -111,6 +123,29 @@ double governed(opened_pair & pair, int block, double rate, int tokens, double &
     return done / total * 1e3;
 }
 
+// An answer of a text under the governor, decoded by rounds of the pair: against plain decoding, the whole of it, the
+// worst 200 tokens of it, and from token 64 on; and that last against the best fixed width. As in test-governor, rounds
+// are judged by what they take in the middle, and the governor hears what each took.
+struct outcome { double answer, window, settled, share; };
+
+outcome on_text(opened_pair & pair, const device & d, const text & t, int block) {
+    constexpr int k_tokens = 600;
+    slip_governor governor(block);
+    std::mt19937  random(1);
+    governor.begin_answer();
+    pair.read_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
+    slip_round_result result;
+    double ms = 0;
+    const auto choose = [&] {
+        const int width = governor.choose(block);
+        ms = round_ms(pair, width - 1, result);
+        return width;
+    };
+    const auto times = decode(d, t, k_tokens, random, choose, [&](int width, int accepted, int) { governor.record(width, accepted, ms); });
+    const double settled = rate(times, k_settled, times.size());
+    return { rate(times, 0, times.size()), worst_window(times), settled, settled / best_fixed(d, t, k_tokens, 8) };
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -145,7 +180,8 @@ int main(int argc, char ** argv) {
     const double rate    = rate_of(length, block);
     const double by_rule = governed(pair, block, rate, 400, width);
     int          fixed_width = 1;
-    const double fixed = best_fixed(pair, median(plain), median(greedy), block, rate, rounds, fixed_width);
+    const device measured = timed(pair, median(plain), median(greedy), block, rounds);
+    const double fixed = best_fixed(measured, rate, fixed_width);
 
     std::printf("{\"device\": \"%s\", \"block\": %d, \"length\": %g, \"plain_ms\": %.4f, \"round_ms\": %.4f, \"gpu_sample_ms\": %.4f, "
                 "\"host_sample_ms\": %.4f, \"penalised_ms\": [%.4f, %.4f, %.4f], \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
@@ -160,6 +196,13 @@ int main(int argc, char ** argv) {
         if (costs.verify[w] > 0) {
             std::printf(", \"verify_%d\": %.3f", w, costs.verify[w]);
         }
+    }
+    std::printf("}, \"texts\": {");
+    const char * separator = "";
+    for (const text & t : k_texts) {
+        const outcome o = on_text(pair, measured, t, block);
+        std::printf("%s\"%s\": {\"answer\": %.3f, \"window\": %.3f, \"settled\": %.3f, \"share\": %.3f}", separator, t.name, o.answer, o.window, o.settled, o.share);
+        separator = ", ";
     }
     std::printf("}}\n");
     return 0;

@@ -54,6 +54,15 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
         row("GPU sampling verify over greedy", "×", None, found["gpu_sample_ms"] / whole, "≤ 1.1"),
         row("host sampling verify over greedy", "×", None, found["host_sample_ms"] / whole),
         *(
+            row(f"the governor on {text}: {what}", "×", None, figures[key], wanted)
+            for text, figures in found["texts"].items()
+            for key, what, wanted in (
+                ("answer", "600 tokens over plain", "≥ 0.97"),
+                ("window", "their worst 200 over plain", "≥ 0.9"),
+                ("share", "from token 64 on over the best fixed width", "≥ 0.9"),
+            )
+        ),
+        *(
             row(f"a presence penalty over none, {way}", "×", None, with_it / without, "≤ 1.1")
             for way, with_it, without in zip(
                 ("greedy", "GPU sampling", "host sampling"),

@@ -11,6 +11,7 @@
 // which is nobody's decision. Prints a line a case; exit status 1 if one fails.
 
 #include "governor.h"
+#include "texts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,31 +25,9 @@
 
 namespace {
 
-constexpr int    k_block = 16, k_window = 200, k_settled = 64, k_seeds = 8;
+constexpr int    k_block = 16, k_seeds = 8;
 constexpr int    k_lengths[] = { 500, 2000 }; // of an answer
-constexpr double k_answer_floor = 0.97, k_window_floor = 0.90, k_share = 0.90; // asked
-
-// Times of a round in milliseconds: a plain step, and draft and verify of some widths.
-struct device {
-    const char * name;
-    bool         shares; // whether the best fixed width must be met: where a try costs much of what may be lost, it cannot
-    double       plain;
-    std::vector<std::pair<int, double>> rounds;
-
-    double ms(int width) const {
-        if (width == 1) {
-            return plain;
-        }
-        for (size_t i = 0; i < rounds.size(); ++i) {
-            if (width <= rounds[i].first) { // products come in steps of rows
-                const double from = i ? rounds[i - 1].second : rounds[0].second;
-                const int    base = i ? rounds[i - 1].first : 1;
-                return from + (rounds[i].second - from) * (width - base) / (rounds[i].first - base);
-            }
-        }
-        return rounds.back().second;
-    }
-};
+constexpr double k_answer_floor = 0.97, k_window_floor = 0.90; // asked
 
 // Measured (native/README.md): plain, and rounds of 2, 4, 8, 12 and 16.
 const device k_devices[] = {
@@ -58,25 +37,6 @@ const device k_devices[] = {
     { "AVX2, 0.8B",       true, 24,   { { 2, 51 },   { 4, 62 },   { 8, 80 },    { 12, 115 },  { 16, 150 } } },
     { "AVX2, demo",       true, 1.1,  { { 2, 2.4 },  { 4, 2.7 },  { 8, 3.5 },   { 12, 4.3 },  { 16, 4.9 } } },
     { "slow drafter",     false, 24,   { { 2, 130 },  { 4, 150 },  { 8, 190 },   { 12, 205 },  { 16, 220 } } },
-};
-
-// Chance that drafted position i (from 1) is accepted once those before it were, at a token of the answer.
-struct text {
-    const char * name;
-    double (*rate)(int token, int i);
-    double share = k_share; // of the best fixed width that is held
-};
-
-const text k_texts[] = {
-    { "guide",     [](int, int i) { return i < 4 ? 0.88 : 0.82; } },
-    { "code",      [](int at, int) { return at / 12 % 3 ? 0.96 : 0.70; }, 0.85 }, // lines that repeat, names that do not
-    { "free text", [](int, int i) { return 0.68 - 0.01 * i; } },
-    { "random",    [](int, int) { return 0.01; } },
-    { "hard",      [](int, int) { return 0.40; } },
-    { "copied",    [](int, int) { return 0.99; } },
-    { "turns to random",    [](int at, int) { return at < 250 ? 0.90 : 0.01; } },
-    { "turns to a guide",   [](int at, int i) { return at < 250 ? 0.01 : i < 4 ? 0.88 : 0.82; } },
-    { "code in free text",  [](int at, int) { return at / 150 % 2 ? 0.92 : 0.60; } },
 };
 
 // What else runs: nothing; or a program that comes and goes, for as long as `phase` rounds, and takes part of the
@@ -95,60 +55,24 @@ const machine k_machines[] = {
 };
 
 // The time that each token took on average on that machine, against that of a plain step at the same moment.
-std::vector<double> decode(slip_governor * governor, int fixed, const device & d, const text & t, const machine & m, int tokens, std::mt19937 & random) {
+std::vector<double> decode(slip_governor & governor, const device & d, const text & t, const machine & m, int tokens, std::mt19937 & random) {
     const auto uniform = [&] { return std::generate_canonical<double, 32>(random); };
-    std::vector<double> out;
     double cold = m.cold * d.plain;
-    for (int round = 0; int(out.size()) < tokens; ++round) {
-        const int width = governor ? governor->choose(k_block) : fixed;
-        const int at    = int(out.size());
-        int n = 0;
-        while (n < width - 1 && uniform() < t.rate(at + n, n + 1)) {
-            ++n;
-        }
-        if (governor) {
-            const bool   busy   = m.phase && round / m.phase % 2;
-            const bool   hiccup = uniform() < m.hiccups;
-            const double noise  = 1 + m.noise * (2 * uniform() - 1) + (hiccup ? 2 * uniform() : 0);
-            governor->record(width, n, d.ms(width) / (busy ? m.share : 1) * noise + (width > 1 ? cold : 0));
-            cold = width > 1 ? 0 : cold;
-        }
-        out.insert(out.end(), n + 1, d.ms(width) / d.plain / (n + 1));
-    }
-    return out;
+    return decode(d, t, tokens, random, [&] { return governor.choose(k_block); }, [&](int width, int accepted, int round) {
+        const bool   busy   = m.phase && round / m.phase % 2;
+        const bool   hiccup = uniform() < m.hiccups;
+        const double noise  = 1 + m.noise * (2 * uniform() - 1) + (hiccup ? 2 * uniform() : 0);
+        governor.record(width, accepted, d.ms(width) / (busy ? m.share : 1) * noise + (width > 1 ? cold : 0));
+        cold = width > 1 ? 0 : cold;
+    });
 }
 
-double rate(const std::vector<double> & times, size_t from, size_t to) {
-    double sum = 0;
-    for (size_t i = from; i < to; ++i) {
-        sum += times[i];
-    }
-    return double(to - from) / sum;
-}
-
-double worst_window(const std::vector<double> & times) {
-    double worst = 1e9;
-    for (size_t i = 0; i + k_window <= times.size(); ++i) {
-        worst = std::min(worst, rate(times, i, i + k_window));
-    }
-    return worst;
-}
-
-// The speed of the fixed width that is best for a text on a device, over all seeds.
+// The same for all cases of a text on a device.
 double best_fixed(const device & d, const text & t, int length) {
     static std::map<std::tuple<const void *, const void *, int>, double> known;
     double & best = known[{ &d, &t, length }];
-    for (const int w : { 1, 2, 3, 4, 6, 8, 12, 16 }) {
-        if (best > 0 && w == 1) {
-            break;
-        }
-        double speed = 0;
-        for (unsigned seed = 1; seed <= k_seeds; ++seed) {
-            std::mt19937 random(seed);
-            const auto fixed = decode(nullptr, w, d, t, k_machines[0], length, random);
-            speed += rate(fixed, k_settled, fixed.size()) / k_seeds;
-        }
-        best = std::max(best, speed);
+    if (best == 0) {
+        best = best_fixed(d, t, length, k_seeds);
     }
     return best;
 }
@@ -166,7 +90,7 @@ double recovered(const device & d, const text & t, int bad) {
             governor.record(width, width / 2, d.ms(width) + (width > 1 && drafts <= bad ? 25 * d.plain : 0));
         }
         governor.begin_answer();
-        const auto times = decode(&governor, 0, d, t, k_machines[0], k_lengths[0], random);
+        const auto times = decode(governor, d, t, k_machines[0], k_lengths[0], random);
         speed += rate(times, k_settled, times.size()) / k_seeds;
     }
     return speed / best_fixed(d, t, k_lengths[0]);
@@ -197,7 +121,7 @@ slip_learned learned_of(const device & d, const text & t) {
     std::mt19937  random(100);
     slip_governor governor = governor_of(NOTHING, d);
     governor.begin_answer();
-    decode(&governor, 0, d, t, k_machines[0], k_lengths[0], random);
+    decode(governor, d, t, k_machines[0], k_lengths[0], random);
     return governor.learned();
 }
 
@@ -214,7 +138,7 @@ begun begun_with(const slip_learned * learned, const device & d, const text & t)
             return {};
         }
         governor.begin_answer();
-        const auto times = decode(&governor, 0, d, t, k_machines[0], k_lengths[0], random);
+        const auto times = decode(governor, d, t, k_machines[0], k_lengths[0], random);
         out.speed += rate(times, 0, k_settled) / k_seeds;
         out.answer = std::min(out.answer, rate(times, 0, times.size()));
         out.window = std::min(out.window, worst_window(times));
@@ -238,7 +162,7 @@ int main(int argc, char ** argv) {
                             std::mt19937 random(seed);
                             slip_governor governor = governor_of(how, d);
                             governor.begin_answer();
-                            const auto times = decode(&governor, 0, d, t, m, length, random);
+                            const auto times = decode(governor, d, t, m, length, random);
                             answer    = std::min(answer, rate(times, 0, times.size()));
                             window    = std::min(window, worst_window(times));
                             governed += (times.size() - k_settled) / rate(times, k_settled, times.size()) / k_seeds;
