@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QElapsedTimer, QEvent, QMimeData, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import (
+    QFocusEvent,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QTextCursor,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -65,6 +72,18 @@ class Field(QTextEdit):
         self.setAcceptRichText(False)
         self.textChanged.connect(self._grow)
         self._grow()
+
+    def event(self, event: QEvent) -> bool:
+        # Qt keeps the key of Redo from the window also where there is nothing to be done again.
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.ShortcutOverride
+            and event.matches(QKeySequence.StandardKey.Redo)
+            and not self.document().isRedoAvailable()
+        ):
+            event.ignore()
+            return False
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

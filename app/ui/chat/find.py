@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
 
-from app.conversation import Turn
+from app.conversation import Role, Turn
 from app.ui.chat.view import ChatView
 from app.ui.look import theme
 from app.ui.look.column import edge
@@ -152,9 +152,9 @@ class FindBar(QFrame):
         if not query or self._view is None or not self._places or not self.isVisible():
             return
         turn, thinking, n = self._places[self._at]
-        if thinking and (answer := self._view.answer_of(turn)) is not None:
-            answer.unfold()
         for message in self._view.messages:
+            if message.turn is turn and (thinking or turn.role is Role.USER):
+                message.unfold()
             for text, thought in message.texts:
                 cursors = _found(text.document(), query)
                 shown = message.turn is turn and thought == thinking

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -30,6 +30,12 @@ from app.ui.markdown.text_view import TextView
 
 _LONG: Final = 2_000
 """Characters from which on a question takes all the width there is."""
+
+FOLDED: Final = 12
+"""Lines that are seen of a long question..."""
+
+_HIDDEN: Final = 6
+"""... and that it must have more, or folding it would spare nothing."""
 
 
 class Branches(QWidget):
@@ -78,7 +84,10 @@ class Branches(QWidget):
 
 
 class Question(QWidget):
-    """What the user wrote, as it is, in a bubble as wide as it needs. It can be put anew."""
+    """What the user wrote, as it is, in a bubble as wide as it needs. It can be put anew.
+
+    A long one, as with a file in it, is folded: what comes after it is near.
+    """
 
     link_chosen = Signal(str)
     chosen = Signal(object)  # Turn
@@ -94,9 +103,20 @@ class Question(QWidget):
         self._view.link_chosen.connect(self.link_chosen)
         self._bubble = QFrame()
         self._bubble.setProperty("kind", "bubble")
+        self._seen = QWidget()  # the part of the text that is shown
+        self._view.setParent(self._seen)
+        self._view.installEventFilter(self)
+        self._fold = IconButton(
+            "chevron-down", "Show the whole question", kind="fold", text="Show all", size=14
+        )
+        self._fold.setCheckable(True)
+        self._fold.toggled.connect(self._unfolded)
+        self._fold.hide()
         inside = QVBoxLayout(self._bubble)
         inside.setContentsMargins(Space.L, 11, Space.L, 9)
-        inside.addWidget(self._view)
+        inside.setSpacing(Space.XS)
+        inside.addWidget(self._seen)
+        inside.addWidget(self._fold, 0, Qt.AlignmentFlag.AlignLeft)
         self._branches = Branches("question")
         self._branches.chosen.connect(self.chosen)
         self._edit = IconButton("edit", "Edit and ask again", size=16)
@@ -139,6 +159,10 @@ class Question(QWidget):
         """What shows its texts, each with whether that is thinking."""
         return ((self._view, False),)
 
+    def unfold(self) -> None:
+        """Show all of it."""
+        self._fold.setChecked(True)
+
     def set_beside(self, turns: Sequence[Turn]) -> None:
         self._branches.show_turns(turns, self.turn)
 
@@ -174,6 +198,27 @@ class Question(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._view and event.type() == QEvent.Type.Resize:
+            self._show_part()
+        return super().eventFilter(watched, event)
+
+    def _unfolded(self, whole: bool) -> None:
+        self._fold.set_icon("chevron-up" if whole else "chevron-down")
+        self._fold.set_label("Show its beginning" if whole else "Show the whole question")
+        self._fold.setText(tr("Show less" if whole else "Show all"))
+        self._show_part()
+
+    def _show_part(self) -> None:
+        line = QFontMetricsF(theme.font(Size.BODY)).lineSpacing() * theme.LINE_HEIGHT / 100
+        size, most = self._view.size(), round(FOLDED * line)
+        long = size.height() > most + _HIDDEN * line
+        if long and not self._fold.isChecked():
+            below = self._view.cursorForPosition(QPoint(0, most))  # no line is cut
+            size.setHeight(self._view.cursorRect(below).top())
+        self._seen.setFixedSize(size)
+        self._fold.setVisible(long)
 
     def _copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)

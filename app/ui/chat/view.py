@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from app.conversation import Role, Turn
 from app.ui.chat.divider import HEIGHT, Divider
 from app.ui.chat.live_turn import LiveTurn
-from app.ui.chat.message import AnswerView, Question
+from app.ui.chat.message import FOLDED, AnswerView, Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.column import edge
 from app.ui.look.icons import IconButton
@@ -291,7 +291,9 @@ class ChatView(QScrollArea):
         """Of a message that was not seen yet."""
         a_line = max(20, self._width // 8)
         lines = len(turn.text) // a_line + turn.text.count("\n", 0, 20_000) + 1
-        return 24 * lines + (70 if turn.role is Role.ASSISTANT else 56)
+        if turn.role is Role.ASSISTANT:
+            return 24 * lines + 70
+        return 24 * min(lines, FOLDED + 1) + 56
 
     def _needed(self, turn: Turn) -> bool:
         """Whether a message that is a widget must stay one: it grows, or is worked in."""

@@ -22,6 +22,8 @@ class Loader(QObject):
     def __init__(self, bridge: EngineBridge, models: Models, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.model: LoadedModel | None = None
+        self.title = ""
+        """What the model that was loaded last is called here; its file may call it otherwise."""
         self.activity = ""
         """What is being done, in words; empty where nothing is."""
         self._bridge, self._models = bridge, models
@@ -57,7 +59,7 @@ class Loader(QObject):
             self._opening = None
 
     def _load(self, pair: Pair, choice: LoadChoice) -> None:
-        self._opening = None
+        self._opening, self.title = None, pair.title
         try:
             params = choice.params(pair)
         except SlipstreamError as error:

@@ -55,9 +55,9 @@ class Answers(QObject):
         live.ready = True
         self._go_on()
 
-    def set_model(self, model: LoadedModel | None) -> None:
-        """Who answers, if anybody does."""
-        self._maker = Maker(model.name, model.fallback) if model else None
+    def set_model(self, model: LoadedModel | None, title: str = "") -> None:
+        """Who answers, if anybody does, and what it is called here."""
+        self._maker = Maker(title or model.name, model.fallback) if model else None
         self._go_on()
 
     def stop(self, chat: str, why: End) -> None:

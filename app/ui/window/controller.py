@@ -322,7 +322,7 @@ class Controller(QObject):
 
     def _loader_changed(self) -> None:
         model = None if self._loader.obstacle else self._loader.model
-        self.answers.set_model(model)
+        self.answers.set_model(model, self._loader.title)
 
     def _settings_changed(self, names: frozenset[str]) -> None:
         if names & _RELOADS:

@@ -302,9 +302,12 @@ class Sidebar(QFrame):
     def _show(self) -> None:
         today = date.today()
         if self._hits is not None:
+            # A chat may have been renamed or deleted since.
+            known = {s.id: s.title for s in self._summaries}
             found = [
-                Entry(h.chat, h.title, h.used, False, self._state(h.chat), h.excerpt, h.turn)
+                Entry(h.chat, known[h.chat], h.used, False, self._state(h.chat), h.excerpt, h.turn)
                 for h in self._hits
+                if h.chat in known
             ]
             entries = told_apart(found, today)
             rows: list[str | Entry] = [_counted(len(entries)), *entries]

@@ -263,6 +263,48 @@ def test_words_are_found_in_what_was_thought(view: ChatView, qtbot: QtBot) -> No
     assert not thoughts.extraSelections()
 
 
+def test_a_long_question_is_folded(view: ChatView, qtbot: QtBot) -> None:
+    conversation = Conversation()
+    exchange(conversation, "\n".join(f"line {i}" for i in range(200)), "Yes.")
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    qtbot.waitUntil(lambda: question.body.rendered and question._fold.isVisible())
+    assert question.height() < 420 < question.body.height()
+    folded = question.height()
+    qtbot.mouseClick(question._fold, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: question.height() > question.body.height())
+    question._fold.click()
+    qtbot.waitUntil(lambda: question.height() == folded)
+    bar = FindBar()  # what is found in it is seen
+    qtbot.addWidget(bar)
+    bar.start(view, conversation.path(), "line 150")
+    bar.show()
+    bar.go(0)
+    qtbot.waitUntil(lambda: bool(question.body.extraSelections()))
+    (marked,) = question.body.extraSelections()
+
+    def seen() -> bool:
+        place = question.body.cursorRect(marked.cursor).center()
+        return view.viewport().rect().contains(question.body.mapTo(view.viewport(), place))
+
+    qtbot.waitUntil(lambda: question.height() > folded and seen())
+
+
+@pytest.mark.parametrize("lines", [1, 12, 17])
+def test_a_shorter_question_is_seen_whole(view: ChatView, qtbot: QtBot, lines: int) -> None:
+    conversation = Conversation()
+    exchange(conversation, "\n".join(["line"] * lines), "Yes.")
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    qtbot.waitUntil(lambda: question.body.rendered)
+    assert not question._fold.isVisible()
+    assert question._seen.size() == question.body.size()
+
+
 def test_text_that_grows_is_painted_once(
     view: ChatView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

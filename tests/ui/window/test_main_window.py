@@ -151,6 +151,19 @@ def test_a_conversation_goes_on(open_window: OpenWindow, ask: Ask) -> None:
     assert engine.asked[1].params.think
 
 
+def test_an_answer_tells_by_its_name_here_which_model_made_it(
+    open_window: OpenWindow, ask: Ask
+) -> None:
+    window = open_window()
+    assert window.loader.model is not None
+    assert window.loader.model.name != "Built-in guide"  # its file calls it otherwise
+    ask(window, "Hello?")
+    answer = window.controller.current.last_answer
+    assert answer is not None
+    assert isinstance(answer.figures, Figures)
+    assert answer.figures.model == "Built-in guide"
+
+
 def test_again_replaces_the_last_answer(
     open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
 ) -> None:

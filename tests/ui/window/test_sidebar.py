@@ -10,6 +10,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
+from app.history import Hit
 from app.ui.window.chat_list import Entry
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil, activated
@@ -85,3 +86,36 @@ def test_keys_of_a_file_manager_work_in_the_list(window: MainWindow, wait_until:
     rows.setFocus()
     QTest.keyClick(rows, Qt.Key.Key_Delete)
     wait_until(lambda: titles(window) == ["Two?"])
+
+
+def test_a_deletion_is_undone_by_its_key_from_the_composer(
+    window: MainWindow, wait_until: WaitUntil
+) -> None:
+    wait_until(lambda: activated(window))
+    window.composer.field.setFocus()
+    window.actions_.delete_chat.trigger()
+    wait_until(lambda: titles(window) == ["One?"])
+    keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClicks(window.composer.field, "word")
+    QTest.keyClick(window.composer.field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert window.composer.field.toPlainText() == ""
+    QTest.keyClick(window.composer.field, Qt.Key.Key_Z, keys)  # the text's own comes first
+    assert window.composer.field.toPlainText() == "word"
+    assert titles(window) == ["One?"]
+    QTest.keyClick(window.composer.field, Qt.Key.Key_Z, keys)
+    wait_until(lambda: sorted(titles(window)) == ["One?", "Two?"])
+
+
+def test_what_was_found_follows_its_chats(window: MainWindow, wait_until: WaitUntil) -> None:
+    sidebar = window.sidebar
+    hits = tuple(Hit(s.id, s.title, False, s.used) for s in window.controller.book.summaries)
+    sidebar._came(sidebar._asked, hits)
+
+    def shown() -> list[str]:
+        return [row.title for row in sidebar.list.rows.rows if isinstance(row, Entry)]
+
+    assert shown() == ["Two?", "One?"]
+    window.controller.book.rename(hits[1].chat, "Uno")
+    wait_until(lambda: shown() == ["Two?", "Uno"])
+    window.controller.delete_chat(hits[0].chat)
+    wait_until(lambda: shown() == ["Uno"])
