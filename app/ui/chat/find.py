@@ -191,7 +191,7 @@ def _selection(cursor: QTextCursor, here: bool) -> QTextEdit.ExtraSelection:
     result.cursor = cursor
     look = result.format
     look.setBackground(QColor(colours.accent if here else colours.selection))
-    # Without a colour Qt paints the number of an item that begins so with none.
-    look.setForeground(QColor(colours.on_accent if here else colours.text))
+    if here:
+        look.setForeground(QColor(colours.on_accent))
     result.format = look
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, zip_longest
 
-from PySide6.QtGui import QTextBlock, QTextCharFormat, QTextCursor, QTextDocument, QTextListFormat
+from PySide6.QtGui import QTextBlock, QTextCharFormat, QTextCursor, QTextDocument
 
 from app.ui.markdown.formats import EDGE, Mark
 from app.ui.markdown.formula import SIGN
@@ -128,8 +128,7 @@ class _Writer:
         items = block.textList()
         if not items:
             return ""
-        decimal = items.format().style() == QTextListFormat.Style.ListDecimal
-        result = f"{items.itemText(block).rstrip()} " if decimal else "- "
+        result = f"{items.format().property(Mark.NUMBER) or '-'} "
         depth = items.format().indent()
         self._widths = [*self._widths[: depth - 1], *[0] * (depth - 1 - len(self._widths))]
         self._widths.append(len(result))
@@ -208,7 +207,7 @@ def _signs(document: QTextDocument) -> Iterator[tuple[object, ...]]:
         kind = (
             (shape.headingLevel(), shape.property(Mark.CODE), shape.property(Mark.QUOTES)),
             (shape.property(Mark.RULE), shape.property(Mark.NOTE), shape.marker(), shape.indent()),
-            (items.itemText(block), items.format().indent()) if items else None,
+            (items.format().property(Mark.NUMBER), items.format().indent()) if items else None,
         )
         inside = block.begin()
         while not inside.atEnd():

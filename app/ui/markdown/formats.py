@@ -49,6 +49,7 @@ class Mark(IntEnum):
     WIDE_ROW = auto()  # block: a row of a table, as a line; the columns' sides
     NOTE = auto()  # block: a footnote
     ALONE = auto()  # block: a formula that stands alone
+    NUMBER = auto()  # list: of its item, with the sign behind it
     NEEDS = auto()  # table: px that each column needs, a comma between two
     SHARES = auto()  # table: the same of what its columns share the page by, where they do
     STRONG = auto()  # characters, as all below
@@ -207,14 +208,11 @@ def link(base: QTextCharFormat, address: str) -> QTextCharFormat:
 
 
 def marker(number: int | None, mark: str, depth: int) -> QTextListFormat:
-    """The marker of one item, `depth` (from 1) lists deep; `markers` paints what is no number."""
+    """The marker of one item, `depth` (from 1) lists deep, which `markers` paints."""
     result = QTextListFormat()
-    if number is None:
-        result.setStyle(QTextListFormat.Style.ListStyleUndefined)
-    else:
-        result.setStyle(QTextListFormat.Style.ListDecimal)
-        result.setNumberSuffix(f"{mark}\N{HAIR SPACE}")
-    result.setStart(1 if number is None else number)
+    result.setStyle(QTextListFormat.Style.ListStyleUndefined)
+    if number is not None:
+        result.setProperty(Mark.NUMBER, f"{number}{mark}")
     result.setIndent(min(depth, DEEPEST))
     return result
 

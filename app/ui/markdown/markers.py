@@ -1,6 +1,7 @@
-"""The signs before items that are not numbered: bullets, and the boxes of tasks.
+"""What stands before items: numbers, bullets, and the boxes of tasks.
 
-Qt draws them a blank before the text, which is too near, and crosses a task out that is done.
+Qt draws signs a blank before the text, which is too near, and crosses a task out that is done;
+its numbers miss the line of the text by a px, and go where the text is marked.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QBrush,
     QColor,
+    QFontMetricsF,
     QPainter,
     QPen,
     QTextBlock,
     QTextBlockFormat,
     QTextDocument,
-    QTextListFormat,
 )
 
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
+from app.ui.markdown.formats import Mark
 
 _BULLET: Final = 5.0
 _BOX: Final = 14.0
 """Widths in px."""
+
+_NUMBER_GAP: Final = 6.0
+"""Px between a number and its text."""
 
 _Marker = QTextBlockFormat.MarkerType
 
@@ -38,8 +43,13 @@ def paint(painter: QPainter, document: QTextDocument, seen: QRectF) -> None:
             continue
         task = block.blockFormat().marker()
         if task != _Marker.NoMarker:
-            _paint_box(painter, place(document, block, _BOX), task == _Marker.Checked)
-        elif items.format().style() != QTextListFormat.Style.ListDecimal:
+            letters = QFontMetricsF(theme.font(Size.BODY))
+            higher = (letters.capHeight() - letters.xHeight()) / 2  # it is as high as capitals are
+            box = place(document, block, _BOX).translated(0, -higher)
+            _paint_box(painter, box, task == _Marker.Checked)
+        elif number := items.format().property(Mark.NUMBER):
+            _paint_number(painter, document, block, str(number))
+        else:
             _paint_bullet(painter, place(document, block, _BULLET), items.format().indent())
 
 
@@ -54,6 +64,23 @@ def place(document: QTextDocument, block: QTextBlock, size: float) -> QRectF:
     else:
         left = text.left() - Space.S - size
     return QRectF(left, middle - size / 2, size, size)
+
+
+def _paint_number(
+    painter: QPainter, document: QTextDocument, block: QTextBlock, number: str
+) -> None:
+    """On the base line of the text, in its type."""
+    at = document.documentLayout().blockBoundingRect(block).topLeft()
+    line = block.layout().lineAt(0)
+    text = line.naturalTextRect().translated(at)
+    font = block.charFormat().font()
+    if block.textDirection() == Qt.LayoutDirection.RightToLeft:
+        left = text.right() + _NUMBER_GAP
+    else:
+        left = text.left() - _NUMBER_GAP - QFontMetricsF(font).horizontalAdvance(number)
+    painter.setFont(font)
+    painter.setPen(QColor(theme.current().text))
+    painter.drawText(QPointF(left, at.y() + line.y() + line.ascent()), number)
 
 
 def _blocks(document: QTextDocument, seen: QRectF) -> Iterator[QTextBlock]:

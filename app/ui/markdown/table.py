@@ -46,8 +46,11 @@ _CELLS: Final = 96  # of one Qt table
 _ROWS: Final = 24  # the same
 _NARROWEST: Final = 6  # letters of a column of a row that is a line
 _WIDEST: Final = 320.0  # px of text that a column asks for
-_WORD: Final = re.compile(rf"[^\s{inline.UNSPACED}-]+-?")
+_WORD: Final = re.compile(rf"[^\s{inline.UNSPACED}]+")
 """What is not to be broken: scripts without spaces are, between any two signs."""
+
+_HYPHEN: Final = re.compile(r"(?<=[^\W\d]-)(?=[^\W\d])")
+"""Where a word is broken all the same; a date is not."""
 
 _LONGEST: Final = 160.0  # px of a word that a column is made wide for
 _LEAST: Final = 88.0  # px of several words that a column has room for
@@ -285,19 +288,21 @@ class _Lined(Table):
 
 def _needed(block: QTextBlock) -> float:
     """Px of a column that the text of a cell, which is in `block`, can be read in."""
-    whole = longest = 0.0
+    whole, longest, scale = 0.0, 0.0, theme.scale()
     inside = block.begin()
-    while not inside.atEnd() and whole < _LEAST + _LONGEST:
+    while not inside.atEnd() and whole < (_LEAST + _LONGEST) * scale:
         fragment = inside.fragment()
         text, metrics = fragment.text(), QFontMetricsF(fragment.charFormat().font())
         if SIGN in text:
-            whole += _FORMULA
-            longest = max(longest, _FORMULA)
+            whole += _FORMULA * scale
+            longest = max(longest, _FORMULA * scale)
         else:
             whole += metrics.horizontalAdvance(text[:80])
-            longest = max([longest, *map(metrics.horizontalAdvance, _WORD.findall(text[:400]))])
+            words = (part for w in _WORD.findall(text[:400]) for part in _HYPHEN.split(w))
+            longest = max([longest, *map(metrics.horizontalAdvance, words)])
         inside += 1
-    return math.ceil(max(min(longest, _LONGEST), min(whole, _LEAST))) + 2.0 * Space.S + 1
+    needed = max(min(longest, _LONGEST * scale), min(whole, _LEAST * scale))
+    return math.ceil(needed) + 2.0 * Space.S + 1
 
 
 def _letters(text: str) -> int:

@@ -130,8 +130,6 @@ class Lane(QFrame):
         marked.cursor = cursor
         look = marked.format
         look.setBackground(QColor(theme.current().selection))
-        # Without a colour Qt paints the numbers of items with none.
-        look.setForeground(QColor(theme.current().text))
         look.setFontUnderline(True)
         marked.format = look
         view.setExtraSelections([marked])

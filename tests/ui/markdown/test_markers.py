@@ -83,13 +83,42 @@ def test_of_a_line_from_right_to_left_it_stands_at_the_right(look: Theme) -> Non
     assert area.left() > WIDTH - 60
 
 
-def test_each_item_without_a_number_has_its_sign(look: Theme) -> None:
+def test_each_item_has_its_sign(look: Theme) -> None:
     document = document_of(TEXT)
     image = painted(document)
     inks = {
         text: inked(image, markers.place(document, block_of(document, text), 14))
         for text in ("one", "nested", "done", "still to do", "numbered")
     }
-    assert inks["numbered"] == 0  # Qt's
+    assert inks["numbered"] > 0
     assert inks["one"] > inks["nested"] > 0  # a disc, and a circle
     assert inks["done"] > inks["still to do"] > 0  # with a tick, and without
+
+
+def test_a_number_stands_on_the_line_of_its_text(look: Theme) -> None:
+    """Whatever part of a px the line is at: the same sign looks the same in both places."""
+    document = document_of("".join(f"{n}. 7\n\n" for n in (7, 17, 77)) + "text\n\n7. 7\n")
+    size = document.size().toSize()
+    image = QImage(size, QImage.Format.Format_RGB32)
+    image.fill(QColor(theme.current().window))
+    painter = QPainter(image)
+    markers.paint(painter, document, QRectF(image.rect()))
+    document.drawContents(painter)
+    painter.end()
+    block, ground = document.begin(), QColor(theme.current().window)
+    while block.isValid():
+        if block.textList():
+            at = document.documentLayout().blockBoundingRect(block)
+            left = round(at.left() + block.layout().lineAt(0).naturalTextRect().left())
+
+            def top(start: int, end: int, at: QRectF = at) -> tuple[int, QColor]:
+                """Of a 7, which has a bar there."""
+                lines, columns = range(int(at.top()), int(at.bottom())), range(start, end)
+                inks = ((y, [image.pixelColor(x, y) for x in columns]) for y in lines)
+                y, row = next((y, row) for y, row in inks if any(ink != ground for ink in row))
+                return y, min(row, key=QColor.lightness)
+
+            number, text = top(0, left - 1), top(left, left + 20)
+            assert number[0] == text[0]
+            assert abs(number[1].lightness() - text[1].lightness()) < 25
+        block = block.next()

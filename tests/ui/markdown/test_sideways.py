@@ -127,20 +127,28 @@ GRID = """Before it.
 
 | Setting | Default value | Configuration | Since version | Remark |
 |:--|--:|---|:-:|---|
-| temperature | 0.7 | higher is more varied | 0.1.0 | unsupportable |
+| temperature | 0.7 | higher is more varied | 2026-11-28 | unsupportable |
 | `n_ctx_per_seq` | 20 | a **considerable** number | 0.2.0 | |
 
 After it.
 """
 
 
+@pytest.fixture(params=[15, 22])
+def text_size(request: pytest.FixtureRequest, look: Theme) -> Iterator[None]:
+    look.set_text_size(request.param)
+    yield
+    look.set_text_size(15)
+
+
+@pytest.mark.usefixtures("text_size")
 @pytest.mark.parametrize("at_once", [1, 7, None])
 def test_a_narrow_page_breaks_no_word_of_a_table(
     qtbot: QtBot, look: Theme, at_once: int | None
 ) -> None:
     view = shown(qtbot, GRID, 320, at_once)
     (bar,) = bars(view)
-    for word in ("temperature", "unsupportable", "n_ctx_per_seq", "considerable", "0.1.0"):
+    for word in ("temperature", "unsupportable", "n_ctx_per_seq", "considerable", "2026-11-28"):
         cursor = view.document().find(word)
         end = view.cursorRect(cursor)
         cursor.setPosition(cursor.selectionStart())
