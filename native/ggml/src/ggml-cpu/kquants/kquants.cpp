@@ -1,7 +1,7 @@
 // Products with Q4_K, Q5_K, Q6_K and Q8_0 weights for any number of rows.
 //
 // Weights lie in tiles of as many columns as a vector has lanes. A group of a tile is unpacked once and met by up to
-// 16 rows, whose sums stay in registers; what comes from memory is fetched ahead, or half of the time would be waiting.
+// 16 rows, whose sums stay in registers where they fit; what comes from memory is fetched ahead, or half of the time would be waiting.
 // What a row gives does not depend on the rows beside it, bit for bit: a token has the same logits in a step of its
 // own, in a verify of many and in a prompt, as far as these products go.
 
@@ -29,7 +29,6 @@
 
 namespace {
 
-constexpr int k_rows  = 16;   // at a time
 constexpr int k_chunk = 64;   // rows that stay in the second level cache while the weights pass by
 constexpr int k_ahead = 4096; // bytes
 constexpr int k_piece = 65536; // bytes of weights that a thread takes at a time
@@ -185,6 +184,10 @@ template <typename block> struct tile : layout<block> {
     using layout<block>::k_group;
     using layout<block>::high_bits;
     using row = block_q8_K; // of activations, as many as a block has
+    // Rows at a time: the most, and of `left` ones the next. With the quants of a group 16 do not fit into the registers,
+    // and two times 8 are quicker.
+    static constexpr int most_rows = L == 16 ? 12 : 16;
+    static int64_t next_rows(int64_t left) { return left > most_rows && L == 16 ? 8 : std::min<int64_t>(left, most_rows); }
 
     static constexpr int k_block  = QK_K;
     static constexpr int most     = (16 << high_bits) - 1; // that a quant can be
@@ -240,6 +243,8 @@ template <> struct tile<block_q8_0> {
         int32_t offset; // -128 times the sum
         int8_t  qs[QK8_0];
     };
+    static constexpr int most_rows = 16;
+    static int64_t next_rows(int64_t left) { return std::min<int64_t>(left, most_rows); }
     static constexpr int k_block = QK8_0;
     static constexpr int n_vecs  = QK8_0 / 4;
     static constexpr int d       = L * QK8_0;
@@ -497,13 +502,13 @@ void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, con
 
 template <typename block>
 void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, const char * B, float * C, int64_t ldc, int n_columns) {
-    static_assert(k_rows == 16);
-    const auto with = [&](auto m) { multiply<block, m>(n_rows, n_blocks, A, B, C, ldc, n_columns); };
-    if constexpr (k_in_registers < k_rows) {
+    constexpr int most = tile<block>::most_rows;
+    const auto with = [&](auto m) { multiply<block, std::min<int>(m, most)>(n_rows, n_blocks, A, B, C, ldc, n_columns); };
+    if constexpr (k_in_registers < most) {
         switch (n_rows) {
             case 1:                                     return with(std::integral_constant<int, 1>());
             case 2:                                     return with(std::integral_constant<int, 2>());
-            default:                                    return with(std::integral_constant<int, 16>());
+            default:                                    return with(std::integral_constant<int, most>());
         }
     } else {
         switch (n_rows) {
@@ -514,7 +519,7 @@ void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, con
             case 5: case 6:                             return with(std::integral_constant<int, 6>());
             case 7: case 8:                             return with(std::integral_constant<int, 8>());
             case 9: case 10: case 11: case 12:          return with(std::integral_constant<int, 12>());
-            default:                                    return with(std::integral_constant<int, 16>());
+            default:                                    return with(std::integral_constant<int, most>());
         }
     }
 }
@@ -551,8 +556,9 @@ void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
         const int64_t chunk = piece / across * k_chunk, end = std::min(chunk + k_chunk, n_rows);
         const int64_t first = piece % across * in_piece, last = std::min(first + in_piece, n_tiles);
         for (int64_t n = first; n < last; ++n) {
-            for (int64_t m = chunk; m < end; m += k_rows) {
-                multiply<block>(int(std::min<int64_t>(k_rows, end - m)), n_blocks, A + m * n_blocks,
+            for (int64_t m = chunk, at_once; m < end; m += at_once) {
+                at_once = tile<block>::next_rows(end - m);
+                multiply<block>(int(at_once), n_blocks, A + m * n_blocks,
                     (const char *) w->data + n * n_blocks * tile<block>::size, (float *) dst->data + m * w->ne[1] + n * L, w->ne[1],
                     int(std::min<int64_t>(L, w->ne[1] - n * L)));
             }
