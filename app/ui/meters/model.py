@@ -46,6 +46,9 @@ SMOOTH: Final = 6
 SHARE_OF: Final = 3
 """Fewest rounds that an average of one position of the block is taken over."""
 
+EVEN: Final = 0.05
+"""A speed-up this near to 1 is no difference."""
+
 STEPS: Final = 32
 """Plain steps that are remembered."""
 
@@ -164,6 +167,13 @@ class Meters(QObject):
         if not self.counters.totals.drafted or not self.counters.steady:
             return None
         return speedup(self.counters.tokens_per_s, self.plain)
+
+    @property
+    def paused(self) -> bool:
+        """Whether drafting rests because it did not pay: now, or at the end of an answer for which
+        no gain was measured. One that gained as a whole is told by that."""
+        gain = self.speedup if self.counters.ended else None
+        return self.counters.paused and (gain is None or gain <= 1 + EVEN)
 
     @property
     def plain(self) -> float | None:

@@ -194,7 +194,7 @@ class MeterPanel(QScrollArea):
         _tell(self.round, mean_ms, "Time of a round")
         self.parts.show_parts(parts)
         of = f"— of {meters.block}"
-        if counters.kept and totals.rounds:
+        if ended and totals.rounds:
             of = f"{totals.drafted / totals.rounds + 1:.1f} on average"
         elif counters.last:  # the anchor and what was drafted
             last = counters.last[-1]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from app.ui.look import words
 from app.ui.look.language import tr
-from app.ui.meters.model import Meters
+from app.ui.meters.model import EVEN, Meters
 
 
 class Verdict(NamedTuple):
@@ -17,10 +17,6 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.figure} {self.words}".strip()
-
-
-EVEN: Final = 0.05
-"""A speed-up this near to 1 is no difference."""
 
 
 def verdict(meters: Meters) -> Verdict:
@@ -53,7 +49,7 @@ def _why_not(meters: Meters) -> str:
         if counters.reading:
             return tr("Reading the prompt. Drafting begins with the answer.")
         return tr("What drafting does for an answer shows here, once one comes.")
-    if counters.paused:
+    if meters.paused:
         return tr("Drafting paused: not worth it for this text.")
     return "" if counters.totals.drafted else tr("Nothing was drafted for this answer.")
 

@@ -56,6 +56,9 @@ def _dflash(model: LoadedModel, meters: Meters) -> State:
     kept = tr("{accepted} of {drafted} drafted tokens were accepted.").format(
         accepted=totals.accepted, drafted=totals.drafted
     )
+    if meters.paused:
+        rests = tr("Drafting rests: it was not worth it for this text.")
+        return State(Level.OFF, tr("DFlash paused"), f"{rests} {kept}")
     own = totals.drafted > totals.looked_up  # the drafter's
     on = tr("DFlash on") if own else tr("Drafts from the chat")
     gain = meters.speedup

@@ -311,6 +311,16 @@ def test_while_the_prompt_is_read_it_says_so(shown: Meters, bridge: EngineBridge
     assert str(verdict(shown)).startswith("What drafting does")
 
 
+def test_an_answer_that_gained_is_told_by_that_however_it_ended(shown: Meters) -> None:
+    shown.plain_tokens_per_s = 100.0
+    shown.counters.add([*[record(7)] * 8, *[step()] * 8])
+    assert str(verdict(shown)) == "Drafting paused: not worth it for this text."
+    shown.counters.ended, shown.counters.plain_at_end = True, 100.0
+    assert str(verdict(shown)) == "4.5 × faster than without drafting."
+    shown.counters.plain_at_end = None
+    assert str(verdict(shown)) == "Drafting paused: not worth it for this text."
+
+
 def test_no_row_of_guesses_where_nothing_is_drafted(qtbot: QtBot, shown: Meters) -> None:
     panel = MeterPanel(shown)
     qtbot.addWidget(panel)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QObject
 
-from app.engine import LoadedModel, Origin, RoundRecord
+from app.engine import LoadedModel, Origin, RoundRecord, WidthReason
 from app.engine.fake import FAKE_CPU
 from app.ui.look.theme import Theme
 from app.ui.meters.model import Meters
@@ -22,6 +22,9 @@ def model(block: int = 16, fallback: str = "") -> LoadedModel:
     return LoadedModel(
         "m", 1, 1, "F32", "cpu", FAKE_CPU, 8, 8, 4096, 4096, block, fallback=fallback
     )
+
+
+STEP = replace(record(0, drafted=0), reason=WidthReason.PLAIN)
 
 
 @pytest.fixture
@@ -50,6 +53,7 @@ def show(
         (Level.ON, "DFlash on ×0.50", model(), [record(0)], 200.0),
         (Level.ON, "Drafts from the chat ×4.0", model(), [COPIED], 100.0),
         (Level.ON, "Drafts from the chat ×4.0", model(block=0), [COPIED], 100.0),
+        (Level.OFF, "DFlash paused", model(), [record(3), *[STEP] * 8], 100.0),
         (Level.ON, "DFlash on ×4.0 · CPU", model(fallback="No GPU."), [record(3)], 100.0),
     ],
 )
