@@ -67,12 +67,13 @@ class NativePair:
         n_ctx: int | None = 4096,
         n_ubatch: int = 512,
         threads: int | None = None,
+        draft_rows: int | None = None,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         """`device` None is the CPU; `draft_device` None: the drafter runs where the target
         does. `kv_type` is how the target's attention keeps keys and values ("q8_0"); None: as
         exact as the weights are. `n_ctx` None: as much context as fits. `threads` None: one a
-        core.
+        core. `draft_rows`: of the head, that a draft reads; None: as many as pay.
 
         `progress` gets fractions from 0 to 1; False from it cancels the load.
         """
@@ -83,7 +84,9 @@ class NativePair:
         callback = ProgressCallback(
             (lambda fraction, _user: int(progress(fraction))) if progress else (lambda *_: 1)
         )
-        options = _options(target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, threads)
+        options = _options(
+            target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, threads, draft_rows
+        )
         options.progress = callback
         error = Error()
         check(self._lib.slip_load(byref(options), byref(self._handle), byref(error)), error)
@@ -266,6 +269,7 @@ class NativePair:
             reason=_REASONS[result.reason],
             drafted=tuple(result.drafted[: result.n_drafted]),
             emitted=tuple(result.emitted[: result.n_accepted + 1]),
+            head_rows=result.head_rows,
             syncs=result.n_syncs,
             graphs_run=result.n_graphs_run,
             graphs_rebuilt=result.n_graphs_rebuilt,
@@ -298,13 +302,16 @@ def estimate(
     kv_type: str | None = None,
     n_ctx: int | None = None,
     n_ubatch: int = 512,
+    draft_rows: int | None = None,
 ) -> Estimate:
     """What a `NativePair` of these would take, and how much context fits; reads no weights.
 
     Raises OutOfMemoryError where it would not fit, and what a load raises for its files.
     """
     raw, error = RawEstimate(size=ctypes.sizeof(RawEstimate)), Error()
-    options = _options(target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, None)
+    options = _options(
+        target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, None, draft_rows
+    )
     check(library().slip_estimate_load(byref(options), byref(raw), byref(error)), error)
     return Estimate(raw.n_ctx, _footprint(raw.footprint))
 
@@ -318,6 +325,7 @@ def _options(
     n_ctx: int | None,
     n_ubatch: int,
     threads: int | None,
+    draft_rows: int | None,
 ) -> LoadOptions:
     return LoadOptions(
         size=ctypes.sizeof(LoadOptions),
@@ -329,6 +337,7 @@ def _options(
         n_ctx=int32(n_ctx or 0, "n_ctx"),
         n_ubatch=int32(n_ubatch, "n_ubatch"),
         n_threads=int32(threads or 0, "threads"),
+        draft_rows=int32(draft_rows or 0, "draft_rows"),
     )
 
 

@@ -103,6 +103,7 @@ class PairInfo:
     n_layers_device: int
     n_taps: int
     block: int
+    draft_rows: int  # of the target's head that a draft reads; 0 without a drafter
     device: DeviceInfo
     draft_device: DeviceInfo
     bos: int  # the token that begins a text, where the file names one, or -1
@@ -156,6 +157,7 @@ class NativeRound:
     reason: WidthReason
     drafted: tuple[int, ...]
     emitted: tuple[int, ...]
+    head_rows: int  # that the draft read; 0 where the drafter made none
     syncs: int
     graphs_run: int
     graphs_rebuilt: int

@@ -49,6 +49,7 @@ class LoadOptions(Structure):
         ("n_ctx", c_int32),
         ("n_ubatch", c_int32),
         ("n_threads", c_int32),
+        ("draft_rows", c_int32),
         ("progress", ProgressCallback),
         ("user", c_void_p),
     ]
@@ -82,6 +83,7 @@ class Info(Structure):
         ("n_layers_device", c_int32),
         ("n_taps", c_int32),
         ("block", c_int32),
+        ("draft_rows", c_int32),
         ("device", Device),
         ("draft_device", Device),
         ("bos", c_int32),
@@ -138,6 +140,7 @@ class RoundResult(Structure):
         ("reason", c_int32),
         ("n_drafted", c_int32),
         ("n_accepted", c_int32),
+        ("head_rows", c_int32),
         ("drafted", c_int32 * MAX_BLOCK),
         ("emitted", c_int32 * (MAX_BLOCK + 1)),
         ("n_syncs", c_int32),

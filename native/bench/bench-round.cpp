@@ -155,8 +155,10 @@ int main(int argc, char ** argv) {
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
     const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
+    const char * device = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
 
-    opened_pair pair(std::string(argv[1]) == "CPU" ? nullptr : argv[1], argv[2], argv[3], 4096);
+    const slip_costs whole_head = opened_pair(device, argv[2], argv[3], 4096, INT32_MAX).costs();
+    opened_pair pair(device, argv[2], argv[3], 4096);
     const int block = pair.info.block;
 
     const double start = now_ms();
@@ -187,11 +189,11 @@ int main(int argc, char ** argv) {
                 "\"host_sample_ms\": %.4f, \"penalised_ms\": [%.4f, %.4f, %.4f], \"syncs\": %d, \"graphs_run\": %d, \"graphs_rebuilt\": %d, \"bytes_to_host\": %d, "
                 "\"host_us\": %lld, \"governed_tokens_per_s\": %.3f, \"governed_width\": %.2f, "
                 "\"fixed_tokens_per_s\": %.3f, \"fixed_width\": %d, \"costs_ms\": %.0f, \"costs\": {\"plain\": %.3f, "
-                "\"draft\": %.3f, \"draft_one\": %.3f",
+                "\"draft\": %.3f, \"draft_one\": %.3f, \"draft_whole_head\": %.3f, \"draft_rows\": %d",
         pair.info.device.description, block, length, median(plain), median(greedy), median(gpu), median(cpu), median(penalised[SLIP_VERIFY_GREEDY]),
         median(penalised[SLIP_VERIFY_GPU_SAMPLE]), median(penalised[SLIP_VERIFY_HOST_SAMPLE]), result.n_syncs, result.n_graphs_run,
         result.n_graphs_rebuilt, result.bytes_to_host, static_cast<long long>(result.host_us), by_rule, width, fixed, fixed_width, measured_in, costs.plain,
-        costs.draft, costs.draft_one);
+        costs.draft, costs.draft_one, whole_head.draft, pair.info.draft_rows);
     for (int w = 2; w <= block; ++w) {
         if (costs.verify[w] > 0) {
             std::printf(", \"verify_%d\": %.3f", w, costs.verify[w]);

@@ -25,7 +25,7 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
     def row(name: str, unit: str, base: float | None, ours: float, wanted: str = "") -> Row:
         return Row(name, unit, base, ours, where, wanted)
 
-    plain, whole = found["plain_ms"], found["round_ms"]
+    plain, whole, costs = found["plain_ms"], found["round_ms"], found["costs"]
     in_plain = round_base * plain_base / 1000 if round_base and plain_base else None
     gain = options.length / in_plain if in_plain else None
     return [
@@ -48,6 +48,12 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
             None,
             found["governed_tokens_per_s"] / found["fixed_tokens_per_s"],
             "≥ 0.9",
+        ),
+        row(
+            f"engine: a draft, all rows of the head and {costs['draft_rows']}",
+            "ms",
+            costs["draft_whole_head"],
+            costs["draft"],
         ),
         row("host waits a round", "", 2, found["syncs"], "1"),
         row("bytes to the host a round", "", None, found["bytes_to_host"], "≤ 4096"),

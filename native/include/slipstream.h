@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 8
+#define SLIP_ABI 9
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -134,6 +134,9 @@ typedef struct slip_load_options {
     int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
     int32_t       n_threads;  /* CPU threads; 0: one for each physical performance core that the affinity
                                * mask and a container's quota leave */
+    int32_t       draft_rows; /* tokens that a draft chooses among, as rows of the target's head: 0 for as many as
+                               * pay, the vocabulary's number or more for all. The set follows the text, and while
+                               * it lacks too much of that a draft reads the whole head. No text depends on it */
     slip_progress progress;   /* may be NULL */
     void *        user;
 } slip_load_options;
@@ -174,6 +177,7 @@ typedef struct slip_info {
     int32_t  n_layers_device;   /* layers that live on the device asked for */
     int32_t  n_taps;            /* target layers whose output the drafter reads */
     int32_t  block;             /* trained block size of the drafter; 0 without one */
+    int32_t  draft_rows;        /* rows of the target's head that a draft reads; n_vocab: all, 0 without a drafter */
     slip_device device;         /* the target's */
     slip_device draft_device;   /* the drafter's; as `device` without one */
     int32_t  bos;               /* the token that begins a text, where the file names one, or -1 */
@@ -301,6 +305,7 @@ typedef struct slip_round_result {
     int32_t  reason;           /* slip_reason for the width, n_drafted + 1 */
     int32_t  n_drafted;
     int32_t  n_accepted;
+    int32_t  head_rows;        /* of the target's head that the draft read; 0 where the drafter made none */
     int32_t  drafted[SLIP_MAX_BLOCK];
     int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens */
     int32_t  n_syncs;          /* times the host waited for the device */

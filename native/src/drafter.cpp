@@ -85,9 +85,9 @@ bool slip_drafter_shape::any_full() const {
 
 // --- memory ------------------------------------------------------------------
 
-slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
-        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact, bool measure) :
-    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(head_file), measure_(measure) {
+slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target, const slip_gguf_file & target_file,
+        llama_context * target_ctx, ggml_backend_dev_t device, bool apart, int32_t n_ctx, int32_t rows, bool exact, bool measure) :
+    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(apart), measure_(measure) {
     if (!backend_) {
         own_backend_.reset(ggml_backend_dev_init(device, nullptr));
         backend_ = own_backend_.get();
@@ -101,9 +101,12 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
             "Choose another device for it.");
     }
     load_weights(draft, target);
-    if (head_file) {
-        copy_head(*head_file);
+    const char * name = target_file.has_tensor("output.weight") ? "output.weight" : "token_embd.weight";
+    if (apart_) {
+        copy_head(target_file, name);
     }
+    head_ = std::make_unique<slip_draft_head>(head_weight_, target_file.open(name), llama_model_get_vocab(target), backend_, rows, measure_);
+    taken_.device += head_->bytes();
     make_tensors(n_ctx);
     make_memory(device);
     flash_ = !exact_ && flash_supported();
@@ -111,7 +114,7 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     // round of a full context is the largest.
     build(feed_, shape_.block, /*with_block*/ false);
     build(feed_wide_, k_wide, /*with_block*/ false);
-    round_graph(n_cells_full_, n_ring_, shape_.block - 1, /*hidden*/ false);
+    round_graph(n_cells_full_, n_ring_, shape_.block - 1, /*hidden*/ false, /*whole*/ true);
     if (!measure_) {
         round_graph(shape_.block - 1, /*hidden*/ false);
     }
@@ -136,18 +139,17 @@ void slip_drafter::load_weights(const llama_model * draft, const llama_model * t
         layers_.push_back({ w("attn_norm"), w("attn_q"), w("attn_k"), w("attn_v"), w("attn_output"), w("attn_q_norm"),
             w("attn_k_norm"), w("ffn_norm"), w("ffn_gate"), w("ffn_up"), w("ffn_down"), nullptr, nullptr });
     }
-    head_      = llama_model_get_weight(target, "output.weight");
-    embedding_ = llama_model_get_weight(target, "token_embd.weight");
+    head_weight_ = llama_model_get_weight(target, "output.weight");
+    embedding_   = llama_model_get_weight(target, "token_embd.weight");
     taken_.device += llama_model_size(draft);
     if (!ggml_backend_buffer_is_host(embedding_->buffer)) {
         throw slip_failure(SLIP_ERROR_INTERNAL, "The target's embedding is not on the host.");
     }
 }
 
-void slip_drafter::copy_head(const slip_gguf_file & target_file) {
-    const char * name = target_file.has_tensor("output.weight") ? "output.weight" : "token_embd.weight";
+void slip_drafter::copy_head(const slip_gguf_file & target_file, const char * name) {
     head_tensor_.reset(ggml_init({ ggml_tensor_overhead(), nullptr, /*no_alloc*/ true }));
-    head_ = ggml_dup_tensor(head_tensor_.get(), &target_file.tensor(name));
+    head_weight_ = ggml_dup_tensor(head_tensor_.get(), &target_file.tensor(name));
     head_memory_ = allocate(head_tensor_.get());
     if (measure_) {
         return;
@@ -156,7 +158,7 @@ void slip_drafter::copy_head(const slip_gguf_file & target_file) {
         throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter's copy of the head.",
             "Let it run where the target does.");
     }
-    target_file.read(name, head_);
+    target_file.read(name, head_weight_);
 }
 
 size_t slip_drafter::offset_of(const ggml_tensor * input) const {
@@ -352,7 +354,7 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
         } else {
             // The anchor's own row proposes nothing, and the head is half of the drafter's bytes.
             ggml_tensor * rows = ggml_view_2d(ctx, x, shape_.n_embd, g.n_out, x->nb[1], x->nb[1]);
-            g.result = ggml_argmax(ctx, ggml_mul_mat(ctx, head_, norm(ctx, rows, out_norm_)));
+            g.result = head_->choose(ctx, norm(ctx, rows, out_norm_), g.whole);
         }
         ggml_set_output(g.result);
         ggml_build_forward_expand(g.nodes, g.result);
@@ -374,16 +376,17 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
 
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
     const int32_t end = position() + shape_.block;
-    return round_graph(std::min(n_cells_full_, padded(end)), std::min(n_ring_, padded(end)), n_out, hidden);
+    return round_graph(std::min(n_cells_full_, padded(end)), std::min(n_ring_, padded(end)), n_out, hidden, head_->whole());
 }
 
-const slip_drafter::graph & slip_drafter::round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden) {
+const slip_drafter::graph & slip_drafter::round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden, bool whole) {
     graph & g = round_;
-    if (!g.nodes || g.n_kv_full != n_full || g.n_kv_ring != n_ring || g.n_out != n_out || g.hidden != hidden) {
+    if (!g.nodes || g.n_kv_full != n_full || g.n_kv_ring != n_ring || g.n_out != n_out || g.hidden != hidden || g.whole != whole) {
         g.n_kv_full = n_full;
         g.n_kv_ring = n_ring;
         g.n_out     = n_out;
         g.hidden    = hidden;
+        g.whole     = whole;
         build(g, shape_.block, /*with_block*/ true);
     }
     return g;
@@ -467,6 +470,14 @@ const ggml_tensor * slip_drafter::draft(llama_token anchor, int32_t n_draft) {
     run_block(g, anchor);
     ggml_backend_tensor_get_async(backend_, g.result, staged_tokens(), 0, ggml_nbytes(g.result));
     return g.result;
+}
+
+void slip_drafter::see(const llama_token * tokens, int32_t n) {
+    counts_.waited += head_->see(tokens, n);
+}
+
+void slip_drafter::record(const llama_token * chosen, int32_t n_accepted, int32_t n_drafted) {
+    counts_.waited += head_->record(chosen, n_accepted, n_drafted);
 }
 
 void slip_drafter::hidden(llama_token anchor, float * out) {

@@ -16,12 +16,14 @@
 
 #pragma once
 
+#include "draft_head.h"
 #include "gguf_file.h"
 
 #include "ggml-cpp.h"
 #include "llama.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 // Sizes of a drafter, from its file.
@@ -56,11 +58,12 @@ public:
 
     // `n_ctx` positions can be fed. `exact`: cache in F32, no flash attention. The models and
     // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`, or on one of
-    // its own where the target has none there. `head_file`: the target's file if that runs on another
-    // device, where its head is out of reach; else null. `measure`: made of sizes alone, beside models without data,
-    // it can tell memory() and do nothing else. Throws SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE.
-    slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target,
-        const slip_gguf_file * head_file, llama_context * target_ctx, ggml_backend_dev_t device, int32_t n_ctx, bool exact, bool measure);
+    // its own where the target has none there. `apart`: the target runs on another device, where its head is out of
+    // reach, and the drafter takes a copy from the target's file. `rows` of the head are read: see slip_draft_head.
+    // `measure`: made of sizes alone, beside models without data, it can tell memory() and do nothing else. Throws
+    // SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE, SLIP_ERROR_FILE.
+    slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target, const slip_gguf_file & target_file,
+        llama_context * target_ctx, ggml_backend_dev_t device, bool apart, int32_t n_ctx, int32_t rows, bool exact, bool measure);
     ~slip_drafter();
 
     // Its weights, cache, queue and graphs, the largest of each that a context can bring.
@@ -87,6 +90,14 @@ public:
     // Token i of the last draft, once backend() was waited for.
     llama_token drafted(int32_t i) const { return staged_tokens()[i]; }
 
+    // Rows of the head that a draft reads, unless too many of a text's tokens are not among them; and what the last one read.
+    int32_t head_rows() const { return head_->rows(); }
+    int32_t rows_read() const { return round_.whole ? static_cast<int32_t>(head_weight_->ne[1]) : head_->rows(); }
+
+    // Tokens of the text, after backend() was waited for; of a round with a draft, how much of that the target accepted.
+    void see(const llama_token * tokens, int32_t n);
+    void record(const llama_token * chosen, int32_t n_accepted, int32_t n_drafted);
+
     // A block's hidden states after the final norm: block * n_embd floats. Waits.
     void hidden(llama_token anchor, float * out);
 
@@ -104,7 +115,7 @@ private:
         ggml_cgraph *     nodes  = nullptr;
         ggml_tensor *     result = nullptr;
         int32_t n_rows = 0, n_kv_full = 0, n_kv_ring = 0, n_out = 0;
-        bool    hidden = false;
+        bool    hidden = false, whole = false; // whole: reads all of the head
         size_t  bytes  = 0; // of `memory`
     };
     struct layer {
@@ -120,14 +131,14 @@ private:
     };
 
     void load_weights(const llama_model * draft, const llama_model * target);
-    void copy_head(const slip_gguf_file & target_file);
+    void copy_head(const slip_gguf_file & target_file, const char * name);
     void make_tensors(int32_t n_ctx);
     void make_memory(ggml_backend_dev_t device);
     ggml_backend_buffer_ptr allocate(ggml_context * ctx);
     void embed(llama_token token, float * out) const;
 
     const graph & round_graph(int32_t n_out, bool hidden);
-    const graph & round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden);
+    const graph & round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden, bool whole);
     void build(graph & g, int32_t n_rows, bool with_block);
     void project_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * x,
         ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows);
@@ -155,11 +166,12 @@ private:
     slip_drafter_memory taken_;
 
     std::vector<layer> layers_;
-    ggml_tensor *fc_ = nullptr, *fc_norm_ = nullptr, *out_norm_ = nullptr, *head_ = nullptr;
+    ggml_tensor *fc_ = nullptr, *fc_norm_ = nullptr, *out_norm_ = nullptr, *head_weight_ = nullptr;
     const ggml_tensor * embedding_ = nullptr; // on the host
 
     ggml_context_ptr        tensors_, head_tensor_;
     ggml_backend_buffer_ptr memory_, staging_, head_memory_;
+    std::unique_ptr<slip_draft_head> head_;
     inputs                  in_ = {};
     ggml_tensor *           features_ = nullptr;      // F32 [n_embd, block, n_taps]: the queue
     ggml_tensor *           features_wide_ = nullptr; // F32 [n_embd, k_wide, n_taps]: of a prompt

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 static const char * k_tokens = "tokenizer.ggml.tokens";
 
@@ -253,18 +252,30 @@ int64_t slip_gguf_file::dimension(const std::string & name, int index) const {
     return tensor(name).ne[index];
 }
 
+slip_tensor_file::slip_tensor_file(const std::string & path, uint64_t offset) :
+    path_(path), offset_(offset), file_(std::filesystem::u8path(path), std::ios::binary) {}
+
+void slip_tensor_file::read(size_t at, size_t n, char * into) {
+    file_.seekg(static_cast<std::streamoff>(offset_ + at));
+    if (!file_.read(into, static_cast<std::streamsize>(n))) {
+        throw slip_failure(SLIP_ERROR_FILE, "`" + path_ + "` cannot be read.", "Convert the model again.");
+    }
+}
+
+slip_tensor_file slip_gguf_file::open(const std::string & name) const {
+    tensor(name);
+    const part & from = *part_with(name);
+    return { from.path, gguf_get_data_offset(from.file.get()) +
+        gguf_get_tensor_offset(from.file.get(), gguf_find_tensor(from.file.get(), name.c_str())) };
+}
+
 void slip_gguf_file::read(const std::string & name, ggml_tensor * into) const {
     const size_t size = ggml_nbytes(&tensor(name));
-    const part & from = *part_with(name);
-    std::ifstream file(std::filesystem::u8path(from.path), std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(gguf_get_data_offset(from.file.get()) +
-        gguf_get_tensor_offset(from.file.get(), gguf_find_tensor(from.file.get(), name.c_str()))));
+    slip_tensor_file file = open(name);
     std::vector<char> piece(std::min<size_t>(size, 16 << 20));
     for (size_t done = 0; done < size; done += piece.size()) {
         const size_t n = std::min(piece.size(), size - done);
-        if (!file.read(piece.data(), static_cast<std::streamsize>(n))) {
-            throw slip_failure(SLIP_ERROR_FILE, "`" + from.path + "` cannot be read.", "Convert the model again.");
-        }
+        file.read(done, n, piece.data());
         ggml_backend_tensor_set(into, piece.data(), done, n);
     }
 }

@@ -6,10 +6,25 @@
 #include "gguf.h"
 
 #include <cstdint>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+// The bytes of one tensor, read as they are wanted.
+class slip_tensor_file {
+public:
+    slip_tensor_file(const std::string & path, uint64_t offset);
+
+    // Bytes [at, at + n) of the tensor; throws SLIP_ERROR_FILE.
+    void read(size_t at, size_t n, char * into);
+
+private:
+    std::string   path_;
+    uint64_t      offset_;
+    std::ifstream file_;
+};
 
 class slip_gguf_file {
 public:
@@ -55,7 +70,10 @@ public:
     // Shape and type of a tensor, without data; throws like dimension().
     const ggml_tensor & tensor(const std::string & name) const;
 
-    // Reads a tensor's data into one of the same shape and type; throws like dimension().
+    // A tensor's data; throws like dimension().
+    slip_tensor_file open(const std::string & name) const;
+
+    // Reads it into one of the same shape and type; throws like dimension().
     void read(const std::string & name, ggml_tensor * into) const;
 
     // Whether both files hold the same token list; throws like number().

@@ -188,8 +188,8 @@ constexpr int32_t k_most_threads = 1024;
 
 const slip_load_options & checked(const slip_load_options & options) {
     if (options.n_ctx < 0 || options.n_ctx > k_most_tokens || options.n_ubatch < 8 || options.n_ubatch > k_most_tokens ||
-            options.n_threads < 0 || options.n_threads > k_most_threads) {
-        throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch or threads are out of range.",
+            options.n_threads < 0 || options.n_threads > k_most_threads || options.draft_rows < 0) {
+        throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch, threads or rows of the head are out of range.",
             "Use a context and a micro-batch of 8 to " + std::to_string(k_most_tokens) + " tokens, and up to " +
                 std::to_string(k_most_threads) + " threads.");
     }
@@ -268,9 +268,8 @@ void plan::add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & can
     llama_set_async_inputs(ctx, to.on_gpu());
     if (to.draft) {
         llama_set_layer_inp_on_device(ctx, true);
-        const bool apart = draft_device != device;
-        to.drafter = std::make_unique<slip_drafter>(
-            shape, to.draft.get(), to.target.get(), apart ? &target_file : nullptr, ctx, draft_device, n_ctx, to.exact(), measure);
+        to.drafter = std::make_unique<slip_drafter>(shape, to.draft.get(), to.target.get(), target_file, ctx, draft_device,
+            /*apart*/ draft_device != device, n_ctx, options.draft_rows, to.exact(), measure);
     }
 }
 
@@ -347,9 +346,11 @@ double plan::bytes_most(int32_t n_ctx) const {
             }
         }
     }
-    // The embedding can be the head as well, and a drafter elsewhere keeps a copy of that.
+    // The embedding can be the head as well, a drafter elsewhere keeps a copy of that, and one anywhere the rows that it reads.
     if (target_file.has_tensor("token_embd.weight")) {
-        bytes += 2.0 * double(ggml_nbytes(&target_file.tensor("token_embd.weight")));
+        const auto   n_tokens = static_cast<int32_t>(target_file.n_tokens());
+        const double few      = draft_file ? double(slip_draft_vocabulary::rows(n_tokens, options.draft_rows)) / std::max(1, n_tokens) : 0.0;
+        bytes += (2.0 + 1.1 * few) * double(ggml_nbytes(&target_file.tensor("token_embd.weight")));
     }
     // Of a pass: logits, attention in full with its mask, and all else as so many vectors of the model's width.
     const double rows = std::max(options.n_ubatch, slip_drafter::k_wide) + shape.rows();

@@ -73,6 +73,7 @@ slip_info slip_pair::info() const {
     out.n_layers_device = out.n_layers; // split_mode NONE: all layers or none
     out.n_taps          = static_cast<int32_t>(models_.shape.taps.size());
     out.block           = models_.shape.block;
+    out.draft_rows      = models_.drafter ? models_.drafter->head_rows() : 0;
     char bos[16]; // llama.cpp has a default where the file names none
     const bool has_bos  = llama_model_meta_val_str(target, "tokenizer.ggml.bos_token_id", bos, sizeof(bos)) > 0;
     out.bos             = has_bos ? llama_vocab_bos(vocab()) : -1;
@@ -282,6 +283,10 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
     wait();
     anchor_      = target_choice(0, position());
     result.token = anchor_;
+    if (drafting) {
+        models_.drafter->see(options.tokens, options.n_tokens);
+        models_.drafter->see(&anchor_, 1);
+    }
     if (models_.drafter) {
         models_.drafter->take_counts(); // what a round costs begins with the round
     }
@@ -348,6 +353,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     }
     held_.resize(n_held);
     if (drafting_) {
+        models_.drafter->record(result.emitted, accepted, drafts ? n_draft : 0);
         models_.drafter->queue(1 + accepted);
     }
     const int64_t t_end = now_us();
@@ -355,6 +361,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     const slip_drafter::counts drafter = models_.drafter ? models_.drafter->take_counts() : slip_drafter::counts();
     result.n_drafted        = n_draft;
     result.n_accepted       = accepted;
+    result.head_rows        = drafts ? models_.drafter->rows_read() : 0;
     result.n_syncs          = counts_.syncs + drafter.waited;
     result.n_graphs_rebuilt = counts_.rebuilt + drafter.rebuilt;
     result.n_graphs_run     = counts_.launched + drafter.launched;

@@ -14,8 +14,8 @@ struct opened_pair {
     slip_pair * pair = nullptr;
     slip_info   info = {};
 
-    // `device`: nullptr for the CPU
-    opened_pair(const char * device, const char * target, const char * draft, int n_ctx) {
+    // `device`: nullptr for the CPU; `draft_rows` as in slip_load_options
+    opened_pair(const char * device, const char * target, const char * draft, int n_ctx, int draft_rows = 0) {
         slip_load_options options = {};
         options.size     = sizeof(options);
         options.device   = device;
@@ -23,6 +23,7 @@ struct opened_pair {
         options.draft    = draft;
         options.n_ctx    = n_ctx;
         options.n_ubatch = 512;
+        options.draft_rows = draft_rows;
         check(slip_load(&options, &pair, &error_));
         info.size = sizeof(info);
         check(slip_get_info(pair, &info, &error_));

@@ -1,7 +1,8 @@
 // Products with Q4_K, Q5_K, Q6_K and Q8_0 weights on the CPU, in each buffer type that repacks them, for numbers of rows
 // around every border: against the same product with weights in a plain buffer, where each column is computed by
 // itself; for Q8_0, whose activations get factors of 16 bits there and of 32 in ours, against sums in double
-// precision. In CPU_KQUANTS a row must further have the same bits whatever stands beside it.
+// precision. In CPU_KQUANTS a row must further have the same bits whatever stands beside it, and whether its weights
+// came in as a whole or by tiles.
 //
 //   test-kquants     a line a case; the last says how many buffer types were tested; exit code 1 if a case fails
 
@@ -127,7 +128,14 @@ int main() {
                     }
                     taken = true;
                     make(plain, cpu.get(), ggml_backend_cpu_buffer_type(), type, k, n, rows);
-                    ggml_backend_tensor_set(ours.w,  packed.data(), 0, packed.size());
+                    if (same_bits && rows % 2 == 0) { // by 16 columns, the last ones first
+                        const size_t column = ours.w->nb[1];
+                        for (int64_t first = (n - 1) / 16 * 16; first >= 0; first -= 16) {
+                            ggml_backend_tensor_set(ours.w, packed.data() + first * column, first * column, std::min<int64_t>(16, n - first) * column);
+                        }
+                    } else {
+                        ggml_backend_tensor_set(ours.w, packed.data(), 0, packed.size());
+                    }
                     ggml_backend_tensor_set(plain.w, packed.data(), 0, packed.size());
                     const auto got    = run(ours, cpu.get(), x.data());
                     const auto wanted = type == GGML_TYPE_Q8_0 && same_bits ? reference(packed, k, n, x.data(), rows) : run(plain, cpu.get(), x.data());

@@ -132,7 +132,7 @@ class Looping:
 
     def round(self, n_draft: int, *, governed: bool) -> NativeRound:
         emitted = tuple(itertools.islice(self._tokens, n_draft + 1))
-        return NativeRound(WidthReason.FIXED, emitted[:-1], emitted, 1, 1, 0, 0, None, 1)
+        return NativeRound(WidthReason.FIXED, emitted[:-1], emitted, 0, 1, 1, 0, 0, None, 1)
 
     def round_given(self, draft: Sequence[int]) -> NativeRound:
         emitted: list[int] = []
@@ -140,7 +140,7 @@ class Looping:
             emitted.append(next(self._tokens))
             if emitted[-1] != token:
                 break
-        return NativeRound(WidthReason.FIXED, tuple(draft), tuple(emitted), 1, 1, 0, 0, None, 1)
+        return NativeRound(WidthReason.FIXED, tuple(draft), tuple(emitted), 0, 1, 1, 0, 0, None, 1)
 
     def finite(self, row: int) -> bool:
         return True

@@ -49,6 +49,12 @@ def test_quantized_products_do_not_depend_on_the_rows_beside(program: RunProgram
         pytest.skip("this processor has neither AVX2 nor VNNI")
 
 
+def test_a_draft_chooses_among_what_the_text_shows(program: RunProgram, llama_source: Path) -> None:
+    (vocabulary,) = llama_source.rglob("models/ggml-vocab-qwen35.gguf")
+    shown = program("test-draft-vocabulary", vocabulary)
+    assert shown.splitlines()[-1] == "all passed"
+
+
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(
     program: RunProgram, demo_target: Path
 ) -> None:

@@ -21,6 +21,7 @@ OURS = (
     "bench-rewind",
     "bench-round",
     "test-cuda-graphs",
+    "test-draft-vocabulary",
     "test-exact",
     "test-faults",
     "test-gdn-chunked",

@@ -566,14 +566,16 @@ void mul_mat(const ggml_compute_params * params, ggml_tensor * dst) {
     }
 }
 
-template <typename block> void set(ggml_tensor * w, const void * data) {
+// n columns from `first` on, which begins a tile.
+template <typename block> void set(ggml_tensor * w, int64_t first, int64_t n_columns, const void * data) {
     const int64_t n_blocks = w->ne[0] / tile<block>::k_block;
     const block * from = static_cast<const block *>(data);
-    parallel_for(int((w->ne[1] + L - 1) / L), [&](int begin, int end) {
+    char * to = (char *) w->data + first / L * n_blocks * tile<block>::size;
+    parallel_for(int((n_columns + L - 1) / L), [&](int begin, int end) {
         for (int64_t n = begin; n < end; ++n) {
-            const int n_rows = int(std::min<int64_t>(L, w->ne[1] - n * L));
+            const int n_rows = int(std::min<int64_t>(L, n_columns - n * L));
             for (int64_t i = 0; i < n_blocks; ++i) {
-                pack(from + n * L * n_blocks + i, n_blocks, n_rows, (char *) w->data + (n * n_blocks + i) * tile<block>::size);
+                pack(from + n * L * n_blocks + i, n_blocks, n_rows, to + (n * n_blocks + i) * tile<block>::size);
             }
         }
     });
@@ -621,8 +623,9 @@ struct kquants_buffer_type : ggml::cpu::extra_buffer_type {
 };
 
 void set_tensor(ggml_backend_buffer_t, ggml_tensor * w, const void * data, size_t offset, size_t size) {
-    GGML_ASSERT(offset == 0 && size == ggml_nbytes(w)); // as a whole
-    with_block(w->type, [&](auto * b) { set<std::remove_pointer_t<decltype(b)>>(w, data); });
+    const int64_t first = int64_t(offset / w->nb[1]), n = int64_t(size / w->nb[1]);
+    GGML_ASSERT(offset % w->nb[1] == 0 && size % w->nb[1] == 0 && first % L == 0 && (n % L == 0 || first + n == w->ne[1])); // whole tiles
+    with_block(w->type, [&](auto * b) { set<std::remove_pointer_t<decltype(b)>>(w, first, n, data); });
 }
 
 ggml_backend_buffer_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
