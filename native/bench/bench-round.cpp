@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -51,19 +52,6 @@ double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int roun
         }
     }
     return median(times);
-}
-
-// What rounds of a few widths take.
-device timed(opened_pair & pair, double plain, double whole, int block, int rounds) {
-    device out = { pair.info.device.description, true, plain, {} };
-    for (const int w : { 2, 4, 8, 12 }) {
-        if (w < block) {
-            slip_round_result result;
-            out.rounds.emplace_back(w, time_rounds(pair, w - 1, SLIP_VERIFY_GREEDY, rounds, result));
-        }
-    }
-    out.rounds.emplace_back(block, whole);
-    return out;
 }
 
 // The most tokens a second that one width gives where each position is accepted at that rate, and the width.
@@ -155,10 +143,10 @@ int main(int argc, char ** argv) {
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
     const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
-    const char * device = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
+    const char * place = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
 
-    const slip_costs whole_head = opened_pair(device, argv[2], argv[3], 4096, INT32_MAX).costs();
-    opened_pair pair(device, argv[2], argv[3], 4096);
+    const slip_costs whole_head = opened_pair(place, argv[2], argv[3], 4096, INT32_MAX).costs();
+    opened_pair pair(place, argv[2], argv[3], 4096);
     const int block = pair.info.block;
 
     const double start = now_ms();
@@ -168,9 +156,15 @@ int main(int argc, char ** argv) {
     // In turns, so that a machine that slows down slows all of them.
     slip_round_result plain_result, result, sampled, host;
     std::vector<double> plain, greedy, gpu, cpu, penalised[3];
+    std::map<int, std::vector<double>> widths = { { 2, {} }, { 4, {} }, { 8, {} }, { 12, {} } };
+    widths.erase(widths.lower_bound(block), widths.end());
     for (int turn = 0; turn < 5; ++turn) {
         plain.push_back(time_rounds(pair, 0, SLIP_VERIFY_GREEDY, rounds, plain_result));
         greedy.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_GREEDY, rounds, result));
+        for (auto & [w, times] : widths) {
+            slip_round_result ignored;
+            times.push_back(time_rounds(pair, w - 1, SLIP_VERIFY_GREEDY, rounds, ignored));
+        }
         gpu.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_GPU_SAMPLE, rounds, sampled));
         cpu.push_back(time_rounds(pair, block - 1, SLIP_VERIFY_HOST_SAMPLE, rounds, host));
         for (const slip_verify verify : { SLIP_VERIFY_GREEDY, SLIP_VERIFY_HOST_SAMPLE, SLIP_VERIFY_GPU_SAMPLE }) {
@@ -182,7 +176,11 @@ int main(int argc, char ** argv) {
     const double rate    = rate_of(length, block);
     const double by_rule = governed(pair, block, rate, 400, width);
     int          fixed_width = 1;
-    const device measured = timed(pair, median(plain), median(greedy), block, rounds);
+    device measured = { pair.info.device.description, true, median(plain), {} };
+    for (const auto & [w, times] : widths) {
+        measured.rounds.emplace_back(w, median(times));
+    }
+    measured.rounds.emplace_back(block, median(greedy));
     const double fixed = best_fixed(measured, rate, fixed_width);
 
     std::printf("{\"device\": \"%s\", \"block\": %d, \"length\": %g, \"plain_ms\": %.4f, \"round_ms\": %.4f, \"gpu_sample_ms\": %.4f, "
@@ -203,7 +201,8 @@ int main(int argc, char ** argv) {
     const char * separator = "";
     for (const text & t : k_texts) {
         const outcome o = on_text(pair, measured, t, block);
-        std::printf("%s\"%s\": {\"answer\": %.3f, \"window\": %.3f, \"settled\": %.3f, \"share\": %.3f}", separator, t.name, o.answer, o.window, o.settled, o.share);
+        std::printf("%s\"%s\": {\"answer\": %.3f, \"window\": %.3f, \"settled\": %.3f, \"share\": %.3f, \"asked\": %.2f}", separator, t.name,
+            o.answer, o.window, o.settled, o.share, t.share);
         separator = ", ";
     }
     std::printf("}}\n");

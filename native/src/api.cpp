@@ -45,8 +45,7 @@ template <typename F> slip_status guarded(slip_error * error, F && body) {
         return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
     } catch (const std::exception & exception) {
         if (watch.failed()) {
-            const std::string why = std::string("There is not enough memory: ") + exception.what();
-            return fail(error, SLIP_ERROR_MEMORY, why.c_str(), "Choose a smaller context or model.");
+            return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
         }
         return fail(error, SLIP_ERROR_INTERNAL, exception.what(), "");
     } catch (...) {

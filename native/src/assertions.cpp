@@ -9,7 +9,8 @@
 
 namespace {
 
-thread_local int g_alive = 0;
+thread_local int  g_alive  = 0;
+thread_local bool g_failed = false;
 
 std::mutex            g_mutex;
 int                   g_all = 0; // of all threads
@@ -20,6 +21,7 @@ void on_abort(const char * message) {
         std::fprintf(stderr, "%s\n", message); // ggml ends the process when this is back
         return;
     }
+    g_failed = true;
     const std::string text(message); // begins with the path of a source file
     throw std::runtime_error(text.substr(text.find_last_of("/\\", text.find(':', 2)) + 1));
 }
@@ -41,4 +43,10 @@ slip_assertions::~slip_assertions() {
     if (--g_all == 0) {
         ggml_set_abort_callback(g_before);
     }
+}
+
+bool slip_assertions::take_failed() {
+    const bool failed = g_failed;
+    g_failed = false;
+    return failed;
 }

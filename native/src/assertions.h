@@ -10,4 +10,8 @@ public:
     ~slip_assertions();
     slip_assertions(const slip_assertions &) = delete;
     slip_assertions & operator=(const slip_assertions &) = delete;
+
+    // Whether something did not hold on this thread since the last call. llama.cpp tells of some exceptions only by what it
+    // does not give back.
+    static bool take_failed();
 };

@@ -1,6 +1,7 @@
 #include "load.h"
 
 #include "alloc_watch.h"
+#include "assertions.h"
 #include "cores.h"
 #include "devices.h"
 #include "failure.h"
@@ -127,17 +128,23 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
     return model;
 }
 
-llama_context_ptr make_context(llama_model * model, llama_context_params params) {
+llama_context_ptr make_context(llama_model * model, llama_context_params params, ggml_backend_dev_t device) {
     slip_log_take_errors();
+    slip_assertions::take_failed();
     const slip_alloc_watch watch;
     llama_context_ptr ctx(llama_init_from_model(model, params));
+    const bool asserted = slip_assertions::take_failed();
     if (!ctx && watch.failed()) {
         throw slip_failure(SLIP_ERROR_MEMORY,
             "A context of " + std::to_string(params.n_ctx) + " tokens cannot be made: " + slip_log_take_errors(),
             "Choose a smaller context.");
     }
-    if (!ctx) {
+    if (!ctx && (asserted || !slip_device_is_gpu(device))) {
         throw slip_failure(SLIP_ERROR_FILE, "No context can be made of the model: " + slip_log_take_errors(), "Convert the model again.");
+    }
+    if (!ctx) {
+        throw slip_failure(SLIP_ERROR_DEVICE, "A context of " + std::to_string(params.n_ctx) + " tokens cannot be made: " + slip_log_take_errors(),
+            "Try again, or choose the CPU.");
     }
     return ctx;
 }
@@ -261,7 +268,7 @@ void plan::add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & can
     params.abort_callback_data = &cancelled;
     to.drafter.reset(); // before the context that it computes in
     to.ctx_target.reset(); // a longer one that did not fit leaves its memory to this one
-    to.ctx_target = make_context(to.target.get(), params);
+    to.ctx_target = make_context(to.target.get(), params, device);
     to.n_ctx      = n_ctx;
 
     llama_context * ctx = to.ctx_target.get();
@@ -447,6 +454,7 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
             if (failure.status != SLIP_ERROR_MEMORY || options.n_ctx > 0 || n <= k_ctx_least) {
                 throw;
             }
+            slip_alloc_watch::forgive();
         }
     }
 }

@@ -429,6 +429,11 @@ int main(int argc, char ** argv) {
     CHECK(try_load(target, draft, k_name, &pair) == SLIP_ERROR_MEMORY);
     g_faulty.full = false;
 
+    section("a device that is gone is no broken file");
+    g_faulty.absent = true;
+    CHECK(try_load(target, draft, k_name, &pair) == SLIP_ERROR_DEVICE);
+    g_faulty.absent = false;
+
     section("a device that throws when it is given back");
     pair = load(target, draft, k_name);
     CHECK(answer_of(pair) == wanted);

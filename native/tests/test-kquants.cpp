@@ -121,7 +121,7 @@ int main() {
                 std::vector<float> alone; // each row by itself
                 double worst = 0;
                 bool   taken = false, differs = false;
-                for (const int rows : { 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 32, 33, 63, 64, 65, 131 }) {
+                for (const int rows : { 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 20, 21, 32, 33, 63, 64, 65, 131 }) {
                     product plain, ours;
                     if (!make(ours, cpu.get(), buft, type, k, n, rows)) {
                         break;

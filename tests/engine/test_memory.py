@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -217,3 +219,28 @@ def test_out_of_memory_in_a_chat_leaves_the_pair_usable(demo_files: Pair) -> Non
     assert "smaller context" in remedy
     assert first
     assert emitted
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
+def test_a_file_that_no_room_is_left_to_map_is_not_called_broken(
+    demo_files: Pair, tmp_path: Path
+) -> None:
+    large = tmp_path / "large.gguf"
+    shutil.copyfile(demo_files.target, large)
+    os.truncate(large, 3 << 30)  # a hole behind the weights takes no room on the disk
+    shown = in_little_memory(
+        demo_files,
+        f"""
+        said = []
+        allow(1500 << 20)
+        try:
+            NativePair(Path({str(large)!r}), draft, n_ctx=512, threads=1)
+        except OutOfMemoryError as error:
+            said = [error.message, error.remedy]
+        print(json.dumps(said))
+        """,
+    )
+    message, remedy = shown
+    assert "large.gguf" in message
+    assert "smaller" in remedy

@@ -502,8 +502,8 @@ void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, con
 
 template <typename block>
 void multiply(int n_rows, int n_blocks, const typename tile<block>::row * A, const char * B, float * C, int64_t ldc, int n_columns) {
-    constexpr int most = tile<block>::most_rows;
-    const auto with = [&](auto m) { multiply<block, std::min<int>(m, most)>(n_rows, n_blocks, A, B, C, ldc, n_columns); };
+    static constexpr int most = tile<block>::most_rows;
+    const auto with = [&](auto m) { multiply<block, (m < most ? int(m) : most)>(n_rows, n_blocks, A, B, C, ldc, n_columns); };
     if constexpr (k_in_registers < most) {
         switch (n_rows) {
             case 1:                                     return with(std::integral_constant<int, 1>());
