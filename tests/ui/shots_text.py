@@ -29,7 +29,7 @@ from app.engine import (
 )
 from app.engine.fake import FAKE_CPU
 from app.settings import Settings
-from app.ui.look.theme import Theme
+from app.ui.look.theme import Space, Theme
 from app.ui.markdown.formula import typesetter
 from app.ui.window.main_window import MainWindow
 from tests.ui.fakes import BatchEngine, FakeModels
@@ -66,10 +66,10 @@ A = \begin{pmatrix} 1 & 0 \\ 0 & 1 \end{pmatrix} \qquad \boxed{x = 42} \]
 
 ## A table
 
-| Model | tokens/s | Formula |
+| Shape | Sides | Area |
 |:--|--:|:-:|
-| Plain | 49 | $\frac{1}{t}$ |
-| DFlash | 118 | $\frac{a + 1}{t}$ |
+| Triangle | 3 | $\frac{bh}{2}$ |
+| Square | 4 | $a^2$ |
 
 ```python
 def fib(n: int) -> int:
@@ -110,6 +110,12 @@ def take(out: Path, app: QApplication, look: Theme, name: str) -> list[Path]:
     wait(lambda: not typesetter().busy)
     window.chats.view.verticalScrollBar().setValue(0)
     shoot("blocks")
+    view, text = window.chats.view, window.chats.view.answers[0].body
+    shown = view.rect()  # without any figures of the scripted engine
+    shown.setBottom(text.mapTo(view, text.rect().bottomLeft()).y() + Space.XS)
+    shown.moveTopLeft(view.mapTo(window, shown.topLeft()))
+    files.append(out / f"text-{name}.png")
+    window.grab(shown).save(str(files[-1]))
     window.resize(1280, 800)
     script.text = ANSWER
     window.controller.new_chat()

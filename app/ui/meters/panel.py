@@ -195,7 +195,7 @@ class MeterPanel(QScrollArea):
         self.parts.show_parts(parts)
         of = f"— of {meters.block}"
         if ended and totals.rounds:
-            of = f"{totals.drafted / totals.rounds + 1:.1f} on average"
+            of = f"{round(totals.drafted / totals.rounds + 1, 1):g} on average"
         elif counters.last:  # the anchor and what was drafted
             last = counters.last[-1]
             of = words.block(len(last.drafted) + 1, meters.block, last.reason)

@@ -51,14 +51,14 @@ def _dflash(model: LoadedModel, meters: Meters) -> State:
         return State(
             Level.OFF, tr("DFlash ready"), tr("The drafter is loaded; no round has run yet.")
         )
+    if meters.paused:
+        about = tr("Drafting rests: it was not worth it for this text.")
+        return State(Level.OFF, tr("DFlash paused"), about)
     if not totals.drafted:
         return State(Level.OFF, tr("DFlash off"), tr("Nothing was drafted in the last answer."))
     kept = tr("{accepted} of {drafted} drafted tokens were accepted.").format(
         accepted=totals.accepted, drafted=totals.drafted
     )
-    if meters.paused:
-        rests = tr("Drafting rests: it was not worth it for this text.")
-        return State(Level.OFF, tr("DFlash paused"), f"{rests} {kept}")
     own = totals.drafted > totals.looked_up  # the drafter's
     on = tr("DFlash on") if own else tr("Drafts from the chat")
     gain = meters.speedup

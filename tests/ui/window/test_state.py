@@ -54,6 +54,7 @@ def show(
         (Level.ON, "Drafts from the chat ×4.0", model(), [COPIED], 100.0),
         (Level.ON, "Drafts from the chat ×4.0", model(block=0), [COPIED], 100.0),
         (Level.OFF, "DFlash paused", model(), [record(3), *[STEP] * 8], 100.0),
+        (Level.OFF, "DFlash paused", model(), [STEP], 100.0),
         (Level.ON, "DFlash on ×4.0 · CPU", model(fallback="No GPU."), [record(3)], 100.0),
     ],
 )
