@@ -135,8 +135,9 @@ typedef struct slip_load_options {
     int32_t       n_threads;  /* CPU threads; 0: one for each physical performance core that the affinity
                                * mask and a container's quota leave */
     int32_t       draft_rows; /* tokens that a draft chooses among, as rows of the target's head: 0 for as many as
-                               * pay, the vocabulary's number or more for all. The set follows the text, and while
-                               * it lacks too much of that a draft reads the whole head. No text depends on it */
+                               * pay, on a graphics card all; the vocabulary's number or more for all. The set follows
+                               * the text, and while it lacks too much of that a draft reads the whole head. No text
+                               * depends on it */
     slip_progress progress;   /* may be NULL */
     void *        user;
 } slip_load_options;

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
+#include <numeric>
 #include <vector>
 
 namespace {
@@ -34,17 +34,16 @@ ggml_backend_buffer_ptr allocate(ggml_context * ctx, ggml_backend_buffer_type_t 
 
 } // namespace
 
-slip_draft_head::slip_draft_head(ggml_tensor * head, slip_tensor_file source, const llama_vocab * vocab, ggml_backend_t backend, int32_t rows, bool measure) :
-    head_(head), backend_(backend), source_(std::move(source)) {
+slip_draft_head::slip_draft_head(ggml_tensor * head, const slip_gguf_file & file, const char * name, const llama_vocab * vocab, ggml_backend_t backend,
+        int32_t rows, bool measure) : head_(head), backend_(backend) {
     const auto n_vocab = static_cast<int32_t>(head->ne[1]);
     const int32_t n = slip_draft_vocabulary::rows(n_vocab, rows);
     if (n >= n_vocab || !gather(n, measure) || measure) {
         return;
     }
+    source_     = std::make_unique<slip_tensor_file>(file.open(name));
     vocabulary_ = std::make_unique<slip_draft_vocabulary>(vocab, n);
-    for (int32_t first = 0; first < n; first += k_piece) {
-        bring(first, std::min(n, first + k_piece));
-    }
+    bring(0, n);
 }
 
 // Makes room for the rows. False: the backend cannot look up whose they are.
@@ -78,21 +77,34 @@ ggml_tensor * slip_draft_head::choose(ggml_context * ctx, ggml_tensor * hidden, 
     return ggml_get_rows(ctx, tokens_, ggml_argmax(ctx, ggml_mul_mat(ctx, few_, hidden)));
 }
 
-// Rows [first, last) from the file, those of tokens that follow each other at once. Throws SLIP_ERROR_FILE.
-void slip_draft_head::bring(int32_t first, int32_t last) {
+// Rows [begin, end), whole tiles, from the file, a piece at a time; those of tokens that follow each other at once. Throws
+// SLIP_ERROR_FILE.
+void slip_draft_head::bring(int32_t begin, int32_t end) {
     const std::vector<llama_token> & tokens = vocabulary_->tokens();
     const size_t row = few_->nb[1];
-    std::vector<char> rows((last - first) * row);
-    for (int32_t from = first; from < last;) {
-        int32_t to = from + 1;
-        while (to < last && tokens[to] == tokens[to - 1] + 1) {
-            ++to;
+    std::vector<char>    rows, run;
+    std::vector<int32_t> by_token; // places
+    for (int32_t first = begin; first < end; first += k_piece) {
+        const int32_t last = std::min(end, first + k_piece);
+        rows.resize((last - first) * row);
+        by_token.resize(last - first);
+        std::iota(by_token.begin(), by_token.end(), first);
+        std::sort(by_token.begin(), by_token.end(), [&](int32_t a, int32_t b) { return tokens[a] < tokens[b]; });
+        for (size_t from = 0; from < by_token.size();) {
+            size_t to = from + 1;
+            while (to < by_token.size() && tokens[by_token[to]] == tokens[by_token[to - 1]] + 1) {
+                ++to;
+            }
+            run.resize((to - from) * row);
+            source_->read(tokens[by_token[from]] * row, run.size(), run.data());
+            for (size_t i = from; i < to; ++i) {
+                std::memcpy(rows.data() + (by_token[i] - first) * row, run.data() + (i - from) * row, row);
+            }
+            from = to;
         }
-        source_.read(tokens[from] * row, (to - from) * row, rows.data() + (from - first) * row);
-        from = to;
+        ggml_backend_tensor_set(few_, rows.data(), first * row, rows.size());
+        ggml_backend_tensor_set(tokens_, tokens.data() + first, first * sizeof(llama_token), (last - first) * sizeof(llama_token));
     }
-    ggml_backend_tensor_set(few_, rows.data(), first * row, rows.size());
-    ggml_backend_tensor_set(tokens_, tokens.data() + first, first * sizeof(llama_token), (last - first) * sizeof(llama_token));
 }
 
 bool slip_draft_head::bring_changed() {
@@ -100,13 +112,15 @@ bool slip_draft_head::bring_changed() {
     if (changed.empty()) {
         return false;
     }
+    lost_ = true; // until all of them are there
     ggml_backend_synchronize(backend_);
     try {
         for (const auto & [first, last] : changed) {
             bring(first, last);
         }
+        lost_ = false;
     } catch (const slip_failure &) {
-        lost_ = true; // the file is gone: the whole head is there
+        // the file is gone: the whole head is there
     }
     return true;
 }

@@ -1,7 +1,7 @@
 // The drafter's head: the target's output matrix, of which a draft reads few rows.
 //
-// Those rows are gathered into a matrix of their own, byte by byte, so that their logits are the whole head's; behind
-// the choice among them their tokens are looked up on the device. The set is draft_vocabulary.h's; a row that comes in
+// Those rows are gathered into a matrix of their own, byte by byte, laid out as the whole head where that is possible:
+// then their logits are the whole head's. Behind the choice among them their tokens are looked up on the device. The set is draft_vocabulary.h's; a row that comes in
 // is read from the target's file. The whole head stays at hand.
 
 #pragma once
@@ -17,10 +17,10 @@
 
 class slip_draft_head {
 public:
-    // Of `head` [n_embd, n_vocab], whose rows are `source`'s, on `backend`; `rows` as slip_draft_vocabulary::rows() counts
+    // Of `head` [n_embd, n_vocab], which is tensor `name` of `file`, on `backend`; `rows` as slip_draft_vocabulary::rows() counts
     // them, all where the backend cannot do with fewer. `measure`: of sizes alone, it can build and tell bytes(). Head,
     // vocabulary and backend must outlive it. Throws SLIP_ERROR_MEMORY, SLIP_ERROR_FILE.
-    slip_draft_head(ggml_tensor * head, slip_tensor_file source, const llama_vocab * vocab, ggml_backend_t backend, int32_t rows, bool measure);
+    slip_draft_head(ggml_tensor * head, const slip_gguf_file & file, const char * name, const llama_vocab * vocab, ggml_backend_t backend, int32_t rows, bool measure);
 
     int32_t rows() const { return static_cast<int32_t>((few_ ? few_ : head_)->ne[1]); } // that a draft reads, unless...
     bool    whole() const { return !few_ || lost_ || (vocabulary_ && vocabulary_->suffers()); } // ... it reads the whole head
@@ -41,8 +41,8 @@ private:
 
     ggml_tensor *  head_;
     ggml_backend_t backend_;
-    slip_tensor_file source_;
-    bool             lost_ = false; // rows can be read from there no more
+    std::unique_ptr<slip_tensor_file> source_; // open where rows are read from it
+    bool           lost_ = false; // the rows are no longer those of the set
     std::unique_ptr<slip_draft_vocabulary> vocabulary_;
 
     ggml_context_ptr        tensors_, tokens_tensor_;

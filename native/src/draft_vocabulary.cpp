@@ -13,11 +13,11 @@ constexpr int32_t k_missing = 4; // tokens of a script whose others are then exp
 
 // A token that is missing, and would have been found, ends a round that would have gone on by about half of its tokens;
 // a tenth of a round is what the rows save, more on a processor and less on a graphics card.
-constexpr double k_rounds = 32; // that count
-constexpr double k_most = 1.0 / 8, k_back = 1.0 / 16;
+constexpr double k_rounds = 32;                     // that count
+constexpr double k_most = 1.0 / 8, k_back = 1.0 / 16; // share of them from which on, and below which no more, it suffers
 
-// How often the whole head finds a token that is missing, before any of that was seen; and how many such tokens count.
-constexpr double k_found = 0.5, k_tokens = 8;
+constexpr double k_found   = 0.5; // how often the whole head finds a token that is missing, before any of that was seen
+constexpr double k_tokens  = 8;   // such tokens that count
 constexpr double k_forgets = 512; // missing tokens after which it may be otherwise
 
 constexpr int32_t k_no_script = -1;
@@ -50,6 +50,17 @@ uint32_t first_foreign(const char * text, int32_t length) {
     return 0;
 }
 
+int32_t script(const llama_vocab * vocab, llama_token token) {
+    char text[64];
+    const int32_t n = llama_token_to_piece(vocab, token, text, sizeof(text), /*lstrip*/ 0, /*special*/ false);
+    const uint32_t code = first_foreign(text, n);
+    const auto found = std::find_if(std::begin(k_scripts), std::end(k_scripts), [&](const range & r) { return r.first <= code && code <= r.last; });
+    if (found != std::end(k_scripts)) {
+        return found->script;
+    }
+    return k_blocks_first <= code && code <= k_blocks_last ? static_cast<int32_t>(0x1000 + code / 128) : k_no_script;
+}
+
 } // namespace
 
 int32_t slip_draft_vocabulary::rows(int32_t n_vocab, int32_t wanted) {
@@ -74,7 +85,7 @@ slip_draft_vocabulary::slip_draft_vocabulary(const llama_vocab * vocab, int32_t 
     for (const llama_token token : special) {
         place_of_[token] = 0;
     }
-    // By id, so that of equal logits the first is the whole head's first.
+    // By id, so that of equal logits among these the first is the whole head's first.
     const auto lowest = [&](llama_token & from, int32_t until) {
         for (; from < n_vocab && static_cast<int32_t>(tokens_.size()) < until; ++from) {
             if (place_of_[from] < 0) {
@@ -143,15 +154,14 @@ void slip_draft_vocabulary::take_in_script(int32_t script) {
     taken_at_[script] = n_taken_;
 }
 
-int32_t slip_draft_vocabulary::script_of(llama_token token) const {
-    char text[64];
-    const int32_t n = llama_token_to_piece(vocab_, token, text, sizeof(text), /*lstrip*/ 0, /*special*/ false);
-    const uint32_t code = first_foreign(text, n);
-    const auto found = std::find_if(std::begin(k_scripts), std::end(k_scripts), [&](const range & r) { return r.first <= code && code <= r.last; });
-    if (found != std::end(k_scripts)) {
-        return found->script;
+int32_t slip_draft_vocabulary::script_of(llama_token token) {
+    if (scripts_.empty()) {
+        scripts_.resize(place_of_.size());
+        for (size_t i = 0; i < scripts_.size(); ++i) {
+            scripts_[i] = script(vocab_, static_cast<llama_token>(i));
+        }
     }
-    return k_blocks_first <= code && code <= k_blocks_last ? static_cast<int32_t>(0x1000 + code / 128) : k_no_script;
+    return scripts_[token];
 }
 
 // --- what it costs -----------------------------------------------------------

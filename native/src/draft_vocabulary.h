@@ -4,8 +4,8 @@
 // The set is a list of places, each with a token. Most of them are fixed: the lowest ids, which in a vocabulary of byte
 // pairs are the commonest, and the special tokens. The others begin with the ids behind those and then take what the
 // text at hand shows: tokens that were missing, and where several of one script were, its commonest as well. What the
-// text has not used for long leaves. What the set lacks costs tokens that would have been accepted; while that is more than the rows save, drafts
-// read the whole head.
+// text has not used for long leaves. What the set lacks costs tokens that would have been accepted; while that is more
+// than the rows save, drafts read the whole head.
 //
 // Nothing of this changes a text: whatever is drafted, the target verifies it.
 
@@ -20,7 +20,7 @@
 
 class slip_draft_vocabulary {
 public:
-    static constexpr int32_t k_tile = 16; // places that change together: see changed()
+    static constexpr int32_t k_tile = 16; // places that change together: see take_changed()
 
     // The rows that a draft reads of a head of `n_vocab`: `wanted` of them, 0 for as many as pay; n_vocab for the whole
     // head, as where there is little to save.
@@ -47,7 +47,7 @@ public:
 private:
     void take_in(llama_token token);
     void take_in_script(int32_t script);
-    int32_t script_of(llama_token token) const;
+    int32_t script_of(llama_token token); // of the first character that is not ASCII's
 
     const llama_vocab *      vocab_;
     std::vector<llama_token> tokens_;
@@ -55,6 +55,7 @@ private:
     int32_t                  n_fixed_;  // places that keep their tokens
     int32_t                  next_;     // the place that changes next: downwards, the rarest first
     int64_t                  n_taken_ = 0;
+    std::vector<int32_t>     scripts_;  // of each token, once one is asked for
     std::map<int32_t, int32_t> missing_;  // tokens of a script that were missing
     std::map<int32_t, int64_t> taken_at_; // n_taken_ when a script's tokens came in
     std::vector<uint8_t>     used_;       // by place: the text has its token

@@ -105,7 +105,7 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     if (apart_) {
         copy_head(target_file, name);
     }
-    head_ = std::make_unique<slip_draft_head>(head_weight_, target_file.open(name), llama_model_get_vocab(target), backend_, rows, measure_);
+    head_ = std::make_unique<slip_draft_head>(head_weight_, target_file, name, llama_model_get_vocab(target), backend_, rows, measure_);
     taken_.device += head_->bytes();
     make_tensors(n_ctx);
     make_memory(device);

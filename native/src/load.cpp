@@ -183,6 +183,10 @@ struct plan {
 
     // The longest context that nobody asked for.
     int32_t n_ctx_most() const;
+    // As slip_draft_vocabulary::rows() takes it. On a graphics card what few rows save was not measured yet: there it is all.
+    int32_t draft_rows() const {
+        return options.draft_rows == 0 && slip_device_is_gpu(draft_device) ? INT32_MAX : options.draft_rows;
+    }
     // What a load takes at most, of all memories together, by the files' headers alone.
     double  bytes_most(int32_t n_ctx) const;
 
@@ -276,7 +280,7 @@ void plan::add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & can
     if (to.draft) {
         llama_set_layer_inp_on_device(ctx, true);
         to.drafter = std::make_unique<slip_drafter>(shape, to.draft.get(), to.target.get(), target_file, ctx, draft_device,
-            /*apart*/ draft_device != device, n_ctx, options.draft_rows, to.exact(), measure);
+            /*apart*/ draft_device != device, n_ctx, draft_rows(), to.exact(), measure);
     }
 }
 
@@ -356,7 +360,7 @@ double plan::bytes_most(int32_t n_ctx) const {
     // The embedding can be the head as well, a drafter elsewhere keeps a copy of that, and one anywhere the rows that it reads.
     if (target_file.has_tensor("token_embd.weight")) {
         const auto   n_tokens = static_cast<int32_t>(target_file.n_tokens());
-        const double few      = draft_file ? double(slip_draft_vocabulary::rows(n_tokens, options.draft_rows)) / std::max(1, n_tokens) : 0.0;
+        const double few      = draft_file ? double(slip_draft_vocabulary::rows(n_tokens, draft_rows())) / std::max(1, n_tokens) : 0.0;
         bytes += (2.0 + 1.1 * few) * double(ggml_nbytes(&target_file.tensor("token_embd.weight")));
     }
     // Of a pass: logits, attention in full with its mask, and all else as so many vectors of the model's width.

@@ -571,14 +571,20 @@ template <typename block> void set(ggml_tensor * w, int64_t first, int64_t n_col
     const int64_t n_blocks = w->ne[0] / tile<block>::k_block;
     const block * from = static_cast<const block *>(data);
     char * to = (char *) w->data + first / L * n_blocks * tile<block>::size;
-    parallel_for(int((n_columns + L - 1) / L), [&](int begin, int end) {
+    constexpr int k_few = 32; // tiles for which it is not worth to wake threads
+    const int n_tiles = int((n_columns + L - 1) / L);
+    const auto pack_tiles = [&](int begin, int end) {
         for (int64_t n = begin; n < end; ++n) {
             const int n_rows = int(std::min<int64_t>(L, n_columns - n * L));
             for (int64_t i = 0; i < n_blocks; ++i) {
                 pack(from + n * L * n_blocks + i, n_blocks, n_rows, to + (n * n_blocks + i) * tile<block>::size);
             }
         }
-    });
+    };
+    if (n_tiles <= k_few) {
+        return pack_tiles(0, n_tiles);
+    }
+    parallel_for(n_tiles, pack_tiles);
 }
 
 // Calls f with a null pointer to the block type. False: a type that is not ours.
