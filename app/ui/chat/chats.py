@@ -22,6 +22,7 @@ class Chats(QStackedWidget):
     wrap_chosen = Signal(bool)
     again_wanted = Signal(object)  # Turn
     go_on_wanted = Signal(object)  # Turn
+    shorter_wanted = Signal(object)  # Turn
     edited = Signal(object, str)  # Turn, text
     chosen = Signal(object)  # Turn
     removed = Signal(object)  # Turn
@@ -77,7 +78,7 @@ class Chats(QStackedWidget):
         view.live_of = self._live_of
         view.offer_model(*self._offer)
         names = "suggested model_wanted link_chosen again_wanted go_on_wanted edited chosen removed"
-        names += " whole_wanted wrap_chosen"
+        names += " shorter_wanted whole_wanted wrap_chosen"
         for name in names.split():
             getattr(view, name).connect(getattr(self, name))
         self.addWidget(view)

@@ -48,6 +48,7 @@ class LiveTurn(QObject):
         super().__init__(parent)
         self.conversation, self.turn, self.params = conversation, turn, params
         self.ready = False  # its question is kept
+        self.behind = False  # it had to wait for another answer, or for a model
         self._reply: Reply | None = None
         self._why = End.COMING  # why it was stopped, if it was
         self._over = False
@@ -76,7 +77,7 @@ class LiveTurn(QObject):
     def begin(self, reply: Reply, maker: Maker) -> None:
         """Its turn has come."""
         self._reply, self._maker = reply, maker
-        self._waited_ms = float(self._waiting.elapsed())
+        self._waited_ms = float(self._waiting.elapsed()) if self.behind else 0.0
         self._clock.start()
         reply.prefilled.connect(self._prompt_read)
         reply.decoded.connect(self._grow)

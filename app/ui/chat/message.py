@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 
 from app.conversation import End, Turn
 from app.engine import Figures
-from app.errors import SlipstreamError
+from app.errors import ContextFullError, SlipstreamError
 from app.ui import task
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
@@ -244,6 +244,7 @@ class AnswerView(QWidget):
     wrap_chosen = Signal(bool)  # of long lines of code
     again_wanted = Signal(object)  # Turn
     go_on_wanted = Signal(object)  # Turn
+    shorter_wanted = Signal(object)  # Turn: once more, with less of the chat before it
     chosen = Signal(object)  # Turn
     removed = Signal(object)  # Turn
     grown = Signal()  # more of the text is on the page
@@ -437,6 +438,9 @@ class AnswerView(QWidget):
 
     def _show_failure(self, error: SlipstreamError) -> None:
         self._failure = Notice(error.message, error.remedy, level="error", closable=False)
+        if isinstance(error, ContextFullError):
+            button = self._failure.add_button("Drop oldest")
+            button.clicked.connect(lambda: self.shorter_wanted.emit(self.turn))
         self._layout.insertWidget(self._layout.indexOf(self._footer), self._failure)
         self._failure.show()
 

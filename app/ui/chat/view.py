@@ -61,6 +61,7 @@ class ChatView(QScrollArea):
     wrap_chosen = Signal(bool)  # of long lines of code
     again_wanted = Signal(object)  # Turn: an answer
     go_on_wanted = Signal(object)  # Turn: an answer that broke off
+    shorter_wanted = Signal(object)  # Turn: an answer for which the chat is too long
     edited = Signal(object, str)  # Turn: a question, and what it is to be
     chosen = Signal(object)  # Turn: beside the one that is shown
     removed = Signal(object)  # Turn
@@ -319,6 +320,7 @@ class ChatView(QScrollArea):
             message = AnswerView(turn, self._page)
             message.again_wanted.connect(self.again_wanted)
             message.go_on_wanted.connect(self.go_on_wanted)
+            message.shorter_wanted.connect(self.shorter_wanted)
             message.wrap_chosen.connect(self.wrap_chosen)
             message.grown.connect(self._arrange)  # before Qt paints it where it was
             if (live := self.live_of(turn)) is not None:

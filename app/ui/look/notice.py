@@ -43,7 +43,7 @@ class Notice(QFrame):
         closable: bool = True,
         parent: QWidget | None = None,
     ) -> None:
-        """Without `closable` it stays, and takes no button."""
+        """Without `closable` it stays until one of its buttons is pressed."""
         super().__init__(parent)
         self.message, self._remedy = message, remedy = tr(message), tr(remedy)
         self.setProperty("kind", "notice")

@@ -48,6 +48,7 @@ class Answers(QObject):
 
     def add(self, live: LiveTurn) -> None:
         live.ended.connect(lambda: self._ended(live))
+        live.behind = bool(self._queue) or self._maker is None
         self._queue.append(live)
         self.changed.emit()
 
@@ -58,6 +59,8 @@ class Answers(QObject):
     def set_model(self, model: LoadedModel | None, title: str = "") -> None:
         """Who answers, if anybody does, and what it is called here."""
         self._maker = Maker(title or model.name, model.fallback) if model else None
+        for live in self._queue if self._maker is None else ():
+            live.behind = True
         self._go_on()
 
     def stop(self, chat: str, why: End) -> None:

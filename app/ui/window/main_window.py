@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import catalog, paths
-from app.conversation import Conversation, Removed
+from app.conversation import Conversation, Removed, Turn
 from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
 from app.errors import (
     AttachmentError,
@@ -329,6 +329,7 @@ class MainWindow(QMainWindow):
         self.chats.wrap_chosen.connect(lambda wrap: self.flow.change(wrap_code=wrap))
         self.chats.again_wanted.connect(controller.again)
         self.chats.go_on_wanted.connect(controller.go_on)
+        self.chats.shorter_wanted.connect(self._answer_shorter)
         self.chats.edited.connect(controller.edit)
         self.chats.chosen.connect(controller.choose)
         self.chats.removed.connect(controller.remove)
@@ -498,6 +499,15 @@ class MainWindow(QMainWindow):
                 topic="start",
             )
             told.add_button("Undo").clicked.connect(self.controller.remember_all)
+
+    def _answer_shorter(self, answer: Turn) -> None:
+        """Where nothing can be left out, that is told."""
+        before = len(self.controller.current.given())
+        self._drop_oldest()
+        if len(self.controller.current.given()) < before:
+            self.controller.again(answer)
+        else:
+            self.chats.view.renew(answer)  # why it failed stays
 
     def _show_chats(self) -> None:
         controller = self.controller

@@ -80,6 +80,7 @@ def test_what_was_said_before_it_was_shown_is_there(view: ChatView, wait_until: 
     answer = conversation.path()[-1]
     answer.reasoning = "\n\nhm"
     answer.error, answer.end = ContextFullError("Too long.", remedy="Start anew."), End.FAILED
+    view.resize(700, 500)
     view.show_path(conversation.path())
     wait_until(lambda: len(view.messages) == 2 and view.answers[0].rendered)
     texts = {t.accessibleName(): t.toPlainText() for t in view.findChildren(TextView)}
@@ -187,6 +188,7 @@ def test_a_question_that_is_edited_is_seen_whole(view: ChatView, qtbot: QtBot, w
     exchange(conversation, "A question of many words that goes on and on. " * 4, "Yes.")
     view.resize(width, 500)
     view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
     question = view.messages[0]
     assert isinstance(question, Question)
     question.start_editing()
@@ -199,11 +201,12 @@ def test_a_question_that_is_edited_is_seen_whole(view: ChatView, qtbot: QtBot, w
     qtbot.waitUntil(lambda: field.height() < before)
 
 
-def test_an_edited_question_begins_where_its_words_do(view: ChatView) -> None:
+def test_an_edited_question_begins_where_its_words_do(view: ChatView, qtbot: QtBot) -> None:
     conversation = Conversation()
     exchange(conversation, "مرحبا، كيف حالك؟", "Yes.")
     view.resize(600, 500)
     view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
     question = view.messages[0]
     assert isinstance(question, Question)
     question.start_editing()
@@ -268,6 +271,7 @@ def test_a_long_question_is_folded(view: ChatView, qtbot: QtBot) -> None:
     exchange(conversation, "\n".join(f"line {i}" for i in range(200)), "Yes.")
     view.resize(700, 500)
     view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
     question = view.messages[0]
     assert isinstance(question, Question)
     qtbot.waitUntil(lambda: question.body.rendered and question._fold.isVisible())
@@ -298,6 +302,7 @@ def test_a_shorter_question_is_seen_whole(view: ChatView, qtbot: QtBot, lines: i
     exchange(conversation, "\n".join(["line"] * lines), "Yes.")
     view.resize(700, 500)
     view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
     question = view.messages[0]
     assert isinstance(question, Question)
     qtbot.waitUntil(lambda: question.body.rendered)

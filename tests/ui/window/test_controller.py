@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QElapsedTimer, QObject
 
 from app.conversation import End
 from app.engine import Figures, FinishReason, Script
@@ -91,6 +91,21 @@ def test_questions_wait_for_their_turn(rig: Rig) -> None:
     assert [t.text for t in controller.current.path()] == ["One", LONG, "Two", LONG, "Three", LONG]
     assert [m.content for m in rig.engine.asked[1].chat] == ["One", LONG, "Two"]
     assert not controller.busy
+
+
+def test_only_what_had_to_wait_for_something_tells_that_it_did(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow disk, on which a question is kept first, is no other answer."""
+    monkeypatch.setattr(QElapsedTimer, "elapsed", lambda timer: 5_000)
+    controller = rig.controller
+    controller.ask("One")
+    controller.ask("Two")
+    rig.drain(300)
+    _, first, _, second = controller.current.path()
+    assert isinstance(first.figures, Figures)
+    assert isinstance(second.figures, Figures)
+    assert (first.figures.waited_ms, second.figures.waited_ms) == (0.0, 5_000.0)
 
 
 def test_stop_ends_what_runs_and_then_what_waits(rig: Rig) -> None:

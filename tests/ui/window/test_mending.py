@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton
+from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
-from app.errors import DeviceError, OutOfMemoryError, OutputError
+from app.errors import ContextFullError, DeviceError, OutOfMemoryError, OutputError
 from app.history import History
 from app.settings import Settings
+from app.ui.look.notice import Notice
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine, FakeModels
@@ -24,8 +26,8 @@ def notices(window: MainWindow) -> list[str]:
     return [n.message for n in window.notices.all]
 
 
-def button(window: MainWindow, text: str) -> QAbstractButton:
-    found = window.notices.findChildren(QAbstractButton)
+def button(window: MainWindow, text: str, within: QWidget | None = None) -> QAbstractButton:
+    found = (within or window.notices).findChildren(QAbstractButton)
     return next(b for b in found if b.text() == text and b.isVisibleTo(window))
 
 
@@ -121,6 +123,35 @@ def test_a_full_chat_goes_on_without_its_oldest_messages(
     button(window, "Undo").click()
     assert notices(window) == []
     assert window.controller.current.start is None
+
+
+def test_an_answer_that_the_chat_was_too_long_for_is_made_without_its_oldest_messages(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text="fine"))
+    window = open_window(engine)
+    error = ContextFullError("The prompt is too long.", remedy="Start a new chat.")
+    engine.script = replace(engine.script, error=error)
+    ask(window, "Question 0 ?")
+    button(window, "Drop oldest", window.chats.view).click()
+    assert len(engine.asked) == 1  # there is nothing that could be left out
+    wait_until(lambda: "The prompt is too long." in shown(window))
+    engine.script = replace(engine.script, error=None)
+    for number in (1, 2):
+        ask(window, f"Question {number} ?")
+    engine.script = replace(engine.script, error=error)
+    ask(window, "Question 3 ?")
+    engine.script = replace(engine.script, error=None)
+    last = window.chats.view.answers[-1]
+    button(window, "Drop oldest", last).click()
+    wait_until(lambda: len(engine.asked) == 5 and not window.controller.busy)
+    assert [m.content for m in engine.asked[-1].chat] == ["Question 2 ?", "fine", "Question 3 ?"]
+    assert window.chats.view.answers[-1].turn.text == "fine"
+
+
+def shown(window: MainWindow) -> list[str]:
+    """Messages in the chat itself."""
+    return [n.message for n in window.chats.view.findChildren(Notice) if n.isVisible()]
 
 
 @pytest.mark.parametrize("other", ["new", "back"])
