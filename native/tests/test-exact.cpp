@@ -350,7 +350,7 @@ void test_op(ggml_backend_t backend, const options & opt, const std::string & wh
 // k values a row in, m out
 void test_products(ggml_backend_t backend, const options & opt) {
     struct shape { int64_t k, m; };
-    std::vector<shape> shapes { { 512, 1024 }, { 1024, 37 }, { 2560, 32 }, { 2560, 4096 }, { 9216, 2560 } };
+    std::vector<shape> shapes { { 512, 1024 }, { 1024, 37 }, { 2560, 32 }, { 2560, 4096 }, { 9216, 2560 }, { 3328, 48 }, { 4096, 2560 } };
     shapes.resize(opt.quick ? 2 : shapes.size());
     for (const ggml_type type : opt.types) {
         for (const shape s : shapes) {

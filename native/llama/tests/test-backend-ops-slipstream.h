@@ -352,7 +352,7 @@ static void slipstream_cases_eval(std::vector<std::unique_ptr<test_case>> & test
     // few columns: what a token, or the block that verifies drafted tokens, asks of a weight
     for (ggml_type type_a : {GGML_TYPE_Q8_0, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_F16, GGML_TYPE_BF16}) {
         for (int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 25, 32, 33}) {
-            for (int64_t k : {512, 2560, 9216}) {
+            for (int64_t k : {512, 2560, 3328, 4096, 9216}) {
                 test_cases.emplace_back(new test_mul_mat(type_a, GGML_TYPE_F32, 48, n, k, {1, 1}, {1, 1}));
             }
         }

@@ -6,19 +6,25 @@
 #include <cstdint>
 
 // A block of threads takes tiles of 16 rows of the weights, one after the other. The row is cut into
-// chunks, and the warps take the chunks of a tile in turn: each copies its chunks into a ring of its
-// own in shared memory, several ahead and across tiles, and multiplies them on the tensor cores. At
-// the end of a tile the partial sums of the warps are added, always in the order of the chunks, so a
-// result depends neither on the number of columns nor on the place of its row.
+// chunks, and each warp of the block has its chunks of every tile: it copies them into a ring of its own
+// in shared memory, several ahead and across tiles, and multiplies them on the tensor cores. Where it has
+// one chunk, its part of the activation stays in registers. At the end of a tile the partial sums of the
+// warps are added, always in the order of the chunks.
+//
+// A long row is cut into as many slices as a cluster has blocks, so that few rows occupy the device too:
+// each block of it sums up its slice, and one of them, in turns, adds the slices in their order.
+//
+// How a row is cut depends on its length and type and on the device, so a result depends neither on
+// the number of columns nor on the place of its row.
 //
 // The activation comes quantized to 8 bits in blocks of 32, or as floats of 16 bits like the weights, in
 // the order in which the lanes of a warp need it: see mmfq_src1_int8 and mmfq_src1_floats. Columns
 // beyond 16 are another launch, which finds them behind the first 16.
 
-static constexpr int MMFQ_ROWS  = 16; // of a tile
-static constexpr int MMFQ_WARPS =  8;
-static constexpr int MMFQ_COLS  = 16; // of a launch
-static constexpr int MMFQ_STRIDE_COL = MMFQ_ROWS + 4; // of the partial sums, without bank conflicts
+static constexpr int MMFQ_ROWS   = 16; // of a tile
+static constexpr int MMFQ_WARPS  = 12; // at most
+static constexpr int MMFQ_SLICES =  8; // at most
+static constexpr int MMFQ_COLS   = 16; // of a launch
 
 // 32 values of each column. Lane 4*g + t multiplies values 4*t ... 4*t + 3 and 16 + 4*t ... 16 + 4*t + 3
 // of the columns g and g + 8, and gets sums of the columns 2*t, 2*t + 1, 2*t + 8 and 2*t + 9.
@@ -70,7 +76,9 @@ struct mmfq_args {
     mmfq_matrix   matrix[MMFQ_MAX_MATRICES];
     int           n_matrices;
     int           n_cols;
-    int           n_chunks; // of a row
+    int           n_chunks; // of a slice of a row
+    int           n_slices; // blocks of a cluster
+    int           n_groups; // tiles that a block has at a time: its warps are n_groups times those of a tile
     int           n_tiles;
     int64_t       row_size; // bytes
     const void *  y;
@@ -148,20 +156,60 @@ struct mmfq_sums {
     }
 };
 
-// What a lane reads of 32 values of the columns.
+// What a lane multiplies of 32 values of the columns.
 template <int NT>
 struct mmfq_columns {
     int   q[NT][2];
     float d[NT][2];
+};
 
-    __device__ __forceinline__ void load(const mmfq_src1_int8<NT> & y, const int lane) {
-        ggml_cuda_memcpy_1<sizeof(q)>(q, y.qs[lane]);
-        ggml_cuda_memcpy_1<sizeof(d)>(d, y.d[lane % 4]);
+// The columns of a chunk, read where they are needed or, for the only chunk of a warp, once.
+template <int NT, int N, bool kept>
+struct mmfq_chunk_int8 {
+    const mmfq_src1_int8<NT> * y;
+    const int                  lane;
+    int                        q[kept ? N : 1][NT][2];
+
+    __device__ __forceinline__ mmfq_chunk_int8(const mmfq_src1_int8<NT> * y, const int lane) : y(y), lane(lane) {
+        if constexpr (kept) {
+#pragma unroll
+            for (int b = 0; b < N; ++b) {
+                ggml_cuda_memcpy_1<sizeof(q[b])>(q[b], y[b].qs[lane]);
+            }
+        }
     }
+
+    __device__ __forceinline__ mmfq_columns<NT> columns(const int b) const {
+        mmfq_columns<NT> col;
+        if constexpr (kept) {
+#pragma unroll
+            for (int n = 0; n < NT; ++n) {
+                col.q[n][0] = q[b][n][0];
+                col.q[n][1] = q[b][n][1];
+            }
+        } else {
+            ggml_cuda_memcpy_1<sizeof(col.q)>(col.q, y[b].qs[lane]);
+        }
+        ggml_cuda_memcpy_1<sizeof(col.d)>(col.d, y[b].d[lane % 4]);
+        return col;
+    }
+
+    __device__ __forceinline__ void sums(float (&sum)[NT][2], const int b) const {
+        ggml_cuda_memcpy_1<sizeof(sum)>(sum, y[b].sum[lane % 4]);
+    }
+};
+
+template <typename pair, int NT>
+struct mmfq_chunk_floats {
+    const mmfq_src1_floats<pair, NT> * y;
+    const int                          lane;
+
+    __device__ __forceinline__ mmfq_chunk_floats(const mmfq_src1_floats<pair, NT> * y, const int lane) : y(y), lane(lane) {}
 };
 
 // A type tells how many bytes of a row make a chunk, how they lie in shared memory and how to
 // multiply them. `x` is where the chunk of the lane's first row begins, its other row is 8 rows on.
+// KEEPS: whether the registers hold a chunk's part of the activation.
 
 template <ggml_type type> struct mmfq_type;
 
@@ -171,12 +219,15 @@ template <> struct mmfq_type<GGML_TYPE_Q8_0> {
     static constexpr int BYTES  = 272;  // of a chunk
     static constexpr int COPY   = 272;  // bytes copied, in units of 16
     static constexpr int STRIDE = 272;  // of the rows in shared memory, chosen against bank conflicts
-    static constexpr int STAGES = 3;
+    static constexpr int STAGES = 2;
+    static constexpr bool KEEPS = true;
+
+    template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
 
     // Two blocks are 17 words: the first block's values begin in the middle of a word.
-    template <int NT>
-    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_int8<NT> * y, const int lane) {
-        const int t = lane % 4;
+    template <int NT, typename Y>
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const Y & y) {
+        const int t = y.lane % 4;
 #pragma unroll
         for (int p = 0; p < K/64; ++p) {
             int a[2][4];
@@ -193,8 +244,7 @@ template <> struct mmfq_type<GGML_TYPE_Q8_0> {
             }
 #pragma unroll
             for (int b = 0; b < 2; ++b) {
-                mmfq_columns<NT> col;
-                col.load(y[2*p + b], lane);
+                const mmfq_columns<NT> col = y.columns(2*p + b);
                 int c[NT][4] = {};
 #pragma unroll
                 for (int n = 0; n < NT; ++n) {
@@ -213,6 +263,9 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
     static constexpr int COPY   = 432; // a row begins at a multiple of 4 bytes, a copy at one of 16
     static constexpr int STRIDE = 432;
     static constexpr int STAGES = 2;
+    static constexpr bool KEEPS = false;
+
+    template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
 
     // A word that may begin in the middle of one.
     static __device__ __forceinline__ uint32_t word(const char * x, const int offset, const bool odd) {
@@ -220,10 +273,9 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
         return odd ? __byte_perm(w[0], w[1], 0x5432) : w[0];
     }
 
-    template <int NT>
-    static __device__ __forceinline__ void mul(
-            mmfq_sums<NT> & sums, const char * x, const char * x8, const mmfq_src1_int8<NT> * y, const int lane) {
-        const int t = lane % 4;
+    template <int NT, typename Y>
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const char * x8, const Y & y) {
+        const int t = y.lane % 4;
 #pragma unroll
         for (int k = 0; k < K/QK_K; ++k) {
             const bool   odd      = k % 2 != 0; // 210 bytes on
@@ -250,8 +302,7 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
                 }
 #pragma unroll
                 for (int i = 0; i < 4; ++i) { // 32 values each
-                    mmfq_columns<NT> col;
-                    col.load(y[k*(QK_K/32) + 4*h + i], lane);
+                    const mmfq_columns<NT> col = y.columns(k*(QK_K/32) + 4*h + i);
                     int c[NT][4] = {};
 #pragma unroll
                     for (int j = 0; j < 2; ++j) {
@@ -292,10 +343,13 @@ struct mmfq_type_k45 {
     static constexpr int COPY   = sizeof(block);
     static constexpr int STRIDE = sizeof(block);
     static constexpr int STAGES = 4;
+    static constexpr bool KEEPS = true;
 
-    template <int NT>
-    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_int8<NT> * y, const int lane) {
-        const int t = lane % 4;
+    template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
+
+    template <int NT, typename Y>
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const Y & y) {
+        const int t = y.lane % 4;
 
         const char * row[2] = { x, x + 8*STRIDE };
         float2   dm[2];    // the scale of the scales, the scale of the minima
@@ -337,10 +391,9 @@ struct mmfq_type_k45 {
                 m[r] = (float) ((mn[r][b/4] >> 8*(b % 4)) & 0xFF);
             }
 
-            mmfq_columns<NT> col;
-            col.load(y[b], lane);
+            const mmfq_columns<NT> col = y.columns(b);
             float sum[NT][2];
-            ggml_cuda_memcpy_1<sizeof(sum)>(sum, y[b].sum[t]);
+            y.sums(sum, b);
 
             int c[NT][4] = {};
 #pragma unroll
@@ -376,9 +429,13 @@ struct mmfq_type_floats {
     static constexpr int COPY   = 256;
     static constexpr int STRIDE = 320;
     static constexpr int STAGES = 3;
+    static constexpr bool KEEPS = false;
 
-    template <int NT>
-    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const mmfq_src1_floats<pair, NT> * y, const int lane) {
+    template <int NT, bool kept> using chunk = mmfq_chunk_floats<pair, NT>;
+
+    template <int NT, typename Y>
+    static __device__ __forceinline__ void mul(mmfq_sums<NT> & sums, const char * x, const Y & y) {
+        const int lane = y.lane;
 #pragma unroll
         for (int b = 0; b < K/32; ++b) {
             int row[2][4];
@@ -389,7 +446,7 @@ struct mmfq_type_floats {
             }
 #pragma unroll
             for (int n = 0; n < NT; ++n) {
-                ggml_cuda_memcpy_1<16>(col[n], y[b].v[lane][n]);
+                ggml_cuda_memcpy_1<16>(col[n], y.y[b].v[lane][n]);
             }
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
@@ -406,35 +463,92 @@ struct mmfq_type_floats {
 template <> struct mmfq_type<GGML_TYPE_F16>  : mmfq_type_floats<half2> {};
 template <> struct mmfq_type<GGML_TYPE_BF16> : mmfq_type_floats<nv_bfloat162> {};
 
-template <ggml_type type, int NT>
-static constexpr __host__ __device__ int mmfq_shared_size() {
-    using T = mmfq_type<type>;
-    return MMFQ_WARPS*(T::STAGES*MMFQ_ROWS*T::STRIDE + 8*NT*MMFQ_STRIDE_COL*(int) sizeof(float));
+// Sums of a tile by one warp: 16 rows of a column behind each other, in halves that change places in
+// every other pair of columns, against bank conflicts.
+template <int NT>
+static constexpr int mmfq_partial_size = 8*NT*MMFQ_ROWS;
+
+static __device__ __forceinline__ int mmfq_partial(const int col, const int row) {
+    return col*MMFQ_ROWS + (row ^ (8*(col/2 % 2)));
 }
 
-template <ggml_type type, int NT, bool glu>
-__launch_bounds__(MMFQ_WARPS*32, 2)
-static __global__ void mul_mat_few_q(const mmfq_args args) {
+// Bytes for a warp: its ring and two partial sums, of two tiles in turns or of the two products of a GLU.
+template <ggml_type type, int NT>
+static constexpr __host__ __device__ int mmfq_warp_size() {
     using T = mmfq_type<type>;
+    return T::STAGES*MMFQ_ROWS*T::STRIDE + 2*mmfq_partial_size<NT>*(int) sizeof(float);
+}
+
+// Bytes in which a block of a cluster gets the sums of a tile from all of them. One tile is added up while blocks
+// that are ahead store the next two.
+static constexpr int MMFQ_GATHERED = 3;
+
+template <int NT, bool glu>
+static int mmfq_gathered_size(const int n_slices) {
+    return n_slices == 1 ? 0 : MMFQ_GATHERED*n_slices*(glu ? 2 : 1)*mmfq_partial_size<NT>*(int) sizeof(float);
+}
+
+static __device__ __forceinline__ void mmfq_cluster_arrive() {
+#if defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+#else
+    NO_DEVICE_CODE;
+#endif // defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
+}
+
+static __device__ __forceinline__ void mmfq_cluster_wait() {
+#if defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+#else
+    NO_DEVICE_CODE;
+#endif // defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
+}
+
+// Stores a value where another block of the cluster has `at` in its shared memory.
+static __device__ __forceinline__ void mmfq_cluster_store(float * at, const int block, const float v) {
+#if defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((uint32_t) __cvta_generic_to_shared(at)), "r"(block));
+    asm volatile("st.shared::cluster.f32 [%0], %1;" :: "r"(there), "f"(v) : "memory");
+#else
+    GGML_UNUSED_VARS(at, block, v);
+    NO_DEVICE_CODE;
+#endif // defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
+}
+
+template <ggml_type type, int NT, bool glu, bool kept, bool sliced>
+__launch_bounds__(MMFQ_WARPS*32, 1)
+static __global__ void mul_mat_few_q(const mmfq_args args) {
+    using T     = mmfq_type<type>;
+    using src1  = typename T::template src1<NT>;
+    using chunk = typename T::template chunk<NT, kept>;
 
     constexpr int stage_size = MMFQ_ROWS*T::STRIDE;
     constexpr int n_parts    = glu ? 2 : 1; // matrices that make one tile
+    constexpr int n_sums     = mmfq_partial_size<NT>;
 
     extern __shared__ __align__(16) char mmfq_shared[];
 
-    const int lane = threadIdx.x % 32;
-    const int warp = threadIdx.x / 32;
+    const int lane     = threadIdx.x % 32;
+    const int warp     = threadIdx.x / 32;
+    const int n_warps  = blockDim.x / 32;
+    const int in_group = n_warps / args.n_groups; // warps of a tile
+    const int group    = warp / in_group;
+    const int my_chunk = warp % in_group;         // the first one
 
-    char  * ring    = mmfq_shared + warp*T::STAGES*stage_size;
-    float * partial = (float *) (mmfq_shared + MMFQ_WARPS*T::STAGES*stage_size);
+    const int n_slices = sliced ? args.n_slices : 1;
+    const int slice    = sliced ? blockIdx.x % n_slices : 0; // the rank in the cluster
+    const int tile_0   = blockIdx.x / n_slices * args.n_groups;
+    const int step     = gridDim.x  / n_slices * args.n_groups;
 
-    const int n_chunks = n_parts*args.n_chunks; // of a tile
+    char  * ring     = mmfq_shared + warp*T::STAGES*stage_size;
+    float * partial  = (float *) (mmfq_shared + n_warps*T::STAGES*stage_size);
+    float * gathered = partial + 2*n_warps*n_sums;
 
     ggml_cuda_pdl_lc();
-
-    // the next chunk to copy, and the first row of its tile
-    int          load_tile  = blockIdx.x + (warp / n_chunks)*gridDim.x;
-    int          load_chunk = warp % n_chunks;
+    if constexpr (sliced) {
+        mmfq_cluster_arrive(); // this block has begun, so others can store into its shared memory
+    }
 
     const auto first_row = [&](const int tile, const int part) -> const char * {
         if constexpr (glu) {
@@ -452,10 +566,14 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         return x + (int64_t) (tile - begin)*MMFQ_ROWS*args.row_size;
     };
 
+    // the next chunk to copy
+    int load_tile  = tile_0 + group;
+    int load_part  = 0;
+    int load_chunk = my_chunk;
+
     const auto load = [&](const int stage) {
-        if (load_tile < args.n_tiles) {
-            const int    part = glu && load_chunk >= args.n_chunks ? 1 : 0;
-            const char * x    = first_row(load_tile, part) + (load_chunk - part*args.n_chunks)*T::BYTES;
+        if (load_tile < args.n_tiles && load_chunk < args.n_chunks) {
+            const char * x = first_row(load_tile, load_part) + (slice*args.n_chunks + load_chunk)*T::BYTES;
 
             constexpr int n_units = T::COPY/16; // of a row
 #pragma unroll
@@ -475,10 +593,15 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         }
         mmfq_commit();
 
-        load_chunk += MMFQ_WARPS;
-        while (load_chunk >= n_chunks) {
-            load_chunk -= n_chunks;
-            load_tile  += gridDim.x;
+        load_chunk += kept ? args.n_chunks : in_group;
+        if (load_chunk >= args.n_chunks) {
+            load_chunk = my_chunk;
+            if (n_parts == 1 || load_part == 1) {
+                load_part  = 0;
+                load_tile += step;
+            } else {
+                load_part = 1;
+            }
         }
     };
 
@@ -494,95 +617,133 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         ggml_cuda_pdl_sync();
     }
 
-    using src1 = typename T::template src1<NT>;
-    const src1 * y = (const src1 *) args.y;
+    const src1 * y = (const src1 *) args.y + slice*args.n_chunks*(T::K/32);
+    const chunk  kept_y(y + my_chunk*(T::K/32), lane);
 
-    int chunk = warp; // the next one to multiply, counted from the first of the tile
-    int stage = 0;
-    int first = 0;    // the warp that has the first chunk of the tile
-
-    for (int tile = blockIdx.x; tile < args.n_tiles; tile += gridDim.x) {
-        mmfq_sums<NT> sums[n_parts];
-
-        while (chunk < n_chunks) {
-            mmfq_wait<T::STAGES - 1>();
-            __syncwarp();
-
-            const int    part = glu && chunk >= args.n_chunks ? 1 : 0;
-            const int    c    = chunk - part*args.n_chunks;
-            const char * x    = ring + stage*stage_size + (lane/4)*T::STRIDE;
-            const auto mul = [&](mmfq_sums<NT> & s) {
-                if constexpr (T::COPY != T::BYTES) {
-                    const uintptr_t from = (uintptr_t) first_row(tile, part) + c*T::BYTES + (lane/4)*args.row_size;
-                    T::template mul<NT>(s, x + from % 16, x + 8*T::STRIDE + (from + 8*args.row_size) % 16, y + c*(T::K/32), lane);
-                } else {
-                    T::template mul<NT>(s, x, y + c*(T::K/32), lane);
-                }
-            };
-            if constexpr (glu) {
-                mmfq_sums<NT> s = part == 0 ? sums[0] : sums[1];
-                mul(s);
-                if (part == 0) {
-                    sums[0] = s;
-                } else {
-                    sums[1] = s;
-                }
-            } else {
-                mul(sums[0]);
-            }
-
-            __syncwarp();
-            load(stage);
-            stage  = stage + 1 == T::STAGES ? 0 : stage + 1;
-            chunk += MMFQ_WARPS;
+    const auto store = [&](const int tile, const int col, const int row, const float up, const float gate) {
+        if (tile >= args.n_tiles || col >= args.n_cols) {
+            return;
         }
-        chunk -= n_chunks;
+        if constexpr (glu) {
+            args.matrix[0].dst[col*args.matrix[0].stride_dst + tile*MMFQ_ROWS + row] = up*ggml_cuda_op_silu_single(gate);
+        } else {
+            float * dst   = args.matrix[0].dst + col*args.matrix[0].stride_dst;
+            int     begin = 0;
+#pragma unroll
+            for (int m = 1; m < MMFQ_MAX_MATRICES; ++m) {
+                if (m < args.n_matrices && tile >= args.matrix[m - 1].tile_end) {
+                    dst   = args.matrix[m].dst + col*args.matrix[m].stride_dst;
+                    begin = args.matrix[m - 1].tile_end;
+                }
+            }
+            const int i = (tile - begin)*MMFQ_ROWS + row;
+            dst[i] = args.add ? up + args.add[col*args.stride_add + i] : up;
+        }
+    };
 
-        const int row = threadIdx.x % MMFQ_ROWS;
-        const int col = threadIdx.x / MMFQ_ROWS;
+    // The sums of all blocks of the cluster, for the tile that is the n-th of each. They have arrived.
+    const auto finish = [&](const int n) {
+        if (n % n_slices != slice) {
+            return;
+        }
+        for (int i = threadIdx.x; i < n_sums; i += blockDim.x) {
+            float sums[n_parts] = {};
+#pragma unroll
+            for (int part = 0; part < n_parts; ++part) {
+#pragma unroll
+                for (int s = 0; s < MMFQ_SLICES; ++s) {
+                    if (s < n_slices) {
+                        sums[part] += gathered[(((n % MMFQ_GATHERED)*n_slices + s)*n_parts + part)*n_sums + i];
+                    }
+                }
+            }
+            store(tile_0 + n*step, i / MMFQ_ROWS, i % MMFQ_ROWS, sums[0], sums[n_parts - 1]);
+        }
+    };
 
-        float result[n_parts] = {};
+    int stage = 0;
+    int n     = 0; // tiles that are done
+    for (int tile = tile_0; tile < args.n_tiles; tile += step, ++n) {
 #pragma unroll
         for (int part = 0; part < n_parts; ++part) {
-            __syncthreads(); // the sums before these have been read
-            float * p = partial + warp*8*NT*MMFQ_STRIDE_COL + 2*(lane % 4)*MMFQ_STRIDE_COL + lane/4;
-#pragma unroll
-            for (int n = 0; n < NT; ++n) {
-                p[(8*n + 0)*MMFQ_STRIDE_COL + 0] = sums[part].v[n][0];
-                p[(8*n + 1)*MMFQ_STRIDE_COL + 0] = sums[part].v[n][1];
-                p[(8*n + 0)*MMFQ_STRIDE_COL + 8] = sums[part].v[n][2];
-                p[(8*n + 1)*MMFQ_STRIDE_COL + 8] = sums[part].v[n][3];
-            }
-            __syncthreads();
-            if (col < 8*NT) {
-#pragma unroll
-                for (int i = 0; i < MMFQ_WARPS; ++i) {
-                    const int w = (first + part*args.n_chunks + i) % MMFQ_WARPS;
-                    const float sum = partial[w*8*NT*MMFQ_STRIDE_COL + col*MMFQ_STRIDE_COL + row];
-                    if (i < args.n_chunks) {
-                        result[part] += sum;
+            mmfq_sums<NT> sums;
+            for (int c = my_chunk; c < args.n_chunks; c += kept ? args.n_chunks : in_group) {
+                mmfq_wait<T::STAGES - 1>();
+                __syncwarp();
+
+                const char * x = ring + stage*stage_size + (lane/4)*T::STRIDE;
+                const auto mul = [&](const chunk & columns) {
+                    if constexpr (T::COPY != T::BYTES) {
+                        const uintptr_t from = (uintptr_t) first_row(tile + group, part) + (slice*args.n_chunks + c)*T::BYTES + (lane/4)*args.row_size;
+                        T::template mul<NT>(sums, x + from % 16, x + 8*T::STRIDE + (from + 8*args.row_size) % 16, columns);
+                    } else {
+                        T::template mul<NT>(sums, x, columns);
                     }
+                };
+                if constexpr (kept) {
+                    mul(kept_y);
+                } else {
+                    mul(chunk(y + c*(T::K/32), lane));
+                }
+
+                __syncwarp();
+                load(stage);
+                stage = stage + 1 == T::STAGES ? 0 : stage + 1;
+            }
+
+            float * p = partial + ((glu ? part : n % 2)*n_warps + warp)*n_sums;
+#pragma unroll
+            for (int t = 0; t < NT; ++t) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    p[mmfq_partial(8*t + 2*(lane % 4) + i % 2, lane/4 + 8*(i/2))] = sums.v[t][i];
                 }
             }
         }
-        first = (first + n_chunks) % MMFQ_WARPS;
+        __syncthreads();
 
-        if (col < args.n_cols) {
-            if constexpr (glu) {
-                args.matrix[0].dst[col*args.matrix[0].stride_dst + tile*MMFQ_ROWS + row] = result[0]*ggml_cuda_op_silu_single(result[1]);
-            } else {
-                float * dst   = args.matrix[0].dst + col*args.matrix[0].stride_dst;
-                int     begin = 0;
+        if constexpr (sliced) {
+            mmfq_cluster_wait(); // all have stored the tile before, and this tile's place is free
+        }
+        for (int i = threadIdx.x; i < args.n_groups*n_sums; i += blockDim.x) {
+            const int g   = i / n_sums;
+            const int col = i % n_sums / MMFQ_ROWS;
+            const int row = i % MMFQ_ROWS;
+
+            float sums[n_parts] = {};
 #pragma unroll
-                for (int m = 1; m < MMFQ_MAX_MATRICES; ++m) {
-                    if (m < args.n_matrices && tile >= args.matrix[m - 1].tile_end) {
-                        dst   = args.matrix[m].dst + col*args.matrix[m].stride_dst;
-                        begin = args.matrix[m - 1].tile_end;
+            for (int part = 0; part < n_parts; ++part) {
+                const float * p = partial + ((glu ? part : n % 2)*n_warps + g*in_group)*n_sums + mmfq_partial(col, row);
+#pragma unroll
+                for (int w = 0; w < MMFQ_WARPS; ++w) {
+                    if (w < in_group) {
+                        sums[part] += p[w*n_sums];
                     }
                 }
-                const int i = (tile - begin)*MMFQ_ROWS + row;
-                dst[i] = args.add ? result[0] + args.add[col*args.stride_add + i] : result[0];
             }
+            if constexpr (sliced) {
+#pragma unroll
+                for (int part = 0; part < n_parts; ++part) {
+                    mmfq_cluster_store(gathered + (((n % MMFQ_GATHERED)*n_slices + slice)*n_parts + part)*n_sums + i, n % n_slices, sums[part]);
+                }
+            } else {
+                store(tile + g, col, row, sums[0], sums[n_parts - 1]);
+            }
+        }
+        if constexpr (sliced) {
+            mmfq_cluster_arrive();
+            if (n > 0) {
+                finish(n - 1);
+            }
+        }
+        if constexpr (glu) {
+            __syncthreads(); // the sums have been read
+        }
+    }
+    if constexpr (sliced) {
+        mmfq_cluster_wait(); // no block ends before the others have stored what they have for it
+        if (n > 0) {
+            finish(n - 1);
         }
     }
 }
@@ -619,8 +780,12 @@ static __global__ void mmfq_rms_norm(
 
     ggml_cuda_pdl_sync();
 
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < n/4; i += blockDim.x) {
+    // The first values of a thread, mostly its only ones, stay in registers; they and their weights are read together.
+    const float4 v0 = x4[threadIdx.x];
+    const float4 w0 = w4[threadIdx.x];
+
+    float sum = v0.x*v0.x + v0.y*v0.y + v0.z*v0.z + v0.w*v0.w;
+    for (int i = threadIdx.x + blockDim.x; i < n/4; i += blockDim.x) {
         const float4 v = x4[i];
         sum += v.x*v.x + v.y*v.y + v.z*v.z + v.w*v.w;
     }
@@ -634,8 +799,9 @@ static __global__ void mmfq_rms_norm(
 
     const float scale = rsqrtf(sum/n + eps);
     for (int i = threadIdx.x; i < n/4; i += blockDim.x) {
-        const float4 v = x4[i];
-        const float4 w = w4[i];
+        const bool   first = i == (int) threadIdx.x;
+        const float4 v = first ? v0 : x4[i];
+        const float4 w = first ? w0 : w4[i];
         const float4 r = make_float4(scale*v.x*w.x, scale*v.y*w.y, scale*v.z*w.z, scale*v.w*w.w);
         dst4[i] = r;
         mmfq_store<src1>(y, n, i, col, r);
@@ -670,30 +836,108 @@ static __global__ void mmfq_rms_norm_gated(
     mmfq_store<src1>(y, 4*WARP_SIZE*n_heads, i, col, r);
 }
 
-template <ggml_type type, int NT, bool glu>
-static void mmfq_launch(const mmfq_args & args, const int device, cudaStream_t stream) {
-    constexpr int nbytes = mmfq_shared_size<type, NT>();
-    CUDA_SET_SHARED_MEMORY_LIMIT((mul_mat_few_q<type, NT, glu>), nbytes);
+// Bytes of shared memory that a device must have for a block: none with less was tried.
+static constexpr size_t MMFQ_SHARED = 128*1024;
 
-    const int  n_blocks = std::min(args.n_tiles, ggml_cuda_info().devices[device].nsm);
-    const dim3 threads(MMFQ_WARPS*32, 1, 1);
+// How the rows of a type and length are cut. It is the same for any number of columns.
+struct mmfq_cut {
+    int n_slices = 0; // 0: there is no room for it
+    int n_chunks = 0; // of a slice
+    int n_warps  = 0; // of a tile
+    int n_groups = 0; // tiles at a time
+};
+
+template <ggml_type type>
+static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
+    using T = mmfq_type<type>;
+    const auto & info = ggml_cuda_info().devices[device];
+
+    if (info.smpbo < MMFQ_SHARED) {
+        return {};
+    }
+    const int n_chunks  = n_values/T::K;
+    const int max_warps = std::min<int>(MMFQ_WARPS, info.smpbo/mmfq_warp_size<type, 2>());
+#ifdef GGML_CUDA_USE_PDL
+    // the same condition as for a programmatic launch: the kernel is made for this generation of devices
+    constexpr auto kernel = mul_mat_few_q<type, 1, false, T::KEEPS, true>;
+    if (info.cc >= GGML_CUDA_CC_HOPPER && max_warps == MMFQ_WARPS && ggml_cuda_kernel_can_use_pdl((const void *) kernel)) {
+        for (int n_slices = 1; n_slices <= MMFQ_SLICES; ++n_slices) {
+            const size_t nbytes = n_chunks/n_slices*mmfq_warp_size<type, 2>() + mmfq_gathered_size<2, true>(n_slices);
+            if (n_chunks % n_slices == 0 && n_chunks/n_slices <= max_warps && nbytes <= info.smpbo) {
+                return { n_slices, n_chunks/n_slices, n_chunks/n_slices, n_slices == 1 ? max_warps/n_chunks : 1 };
+            }
+        }
+    }
+#endif // GGML_CUDA_USE_PDL
+    const int n_turns = (n_chunks + max_warps - 1)/max_warps;
+    const int n_warps = (n_chunks + n_turns - 1)/n_turns;
+    return { 1, n_chunks, n_warps, max_warps/n_warps };
+}
+
+template <ggml_type type, int NT, bool glu, bool kept, bool sliced>
+static void mmfq_launch(mmfq_args args, const mmfq_cut & cut, const int device, cudaStream_t stream) {
+    constexpr auto kernel = mul_mat_few_q<type, NT, glu, kept, sliced>;
+
+    args.n_chunks = cut.n_chunks;
+    args.n_slices = cut.n_slices;
+    args.n_groups = cut.n_groups;
+
+    const int n_warps = args.n_groups*cut.n_warps;
+    const int nbytes  = n_warps*mmfq_warp_size<type, NT>() + mmfq_gathered_size<NT, glu>(cut.n_slices);
+    CUDA_SET_SHARED_MEMORY_LIMIT((mul_mat_few_q<type, NT, glu, kept, sliced>), (int) ggml_cuda_info().devices[device].smpbo);
+
+    const int  n_sets = (args.n_tiles + args.n_groups - 1)/args.n_groups;
+    const dim3 threads(32*n_warps, 1, 1);
+#ifdef GGML_CUDA_USE_PDL
+    if constexpr (sliced) {
+        ggml_cuda_pdl_config pdl(ggml_cuda_kernel_launch_params(dim3(cut.n_slices, 1, 1), threads, nbytes, stream));
+        cudaLaunchAttribute attrs[2] = { pdl.attr, {} };
+        attrs[1].id = cudaLaunchAttributeClusterDimension;
+        attrs[1].val.clusterDim = { (unsigned) cut.n_slices, 1, 1 };
+        pdl.cfg.attrs    = attrs;
+        pdl.cfg.numAttrs = 2;
+
+        // As many as can run at a time, which is less than the multiprocessors would have room for: a cluster takes
+        // its own from one part of the device. And no more than it takes for as few turns.
+        int at_once = 0;
+        CUDA_CHECK(cudaOccupancyMaxActiveClusters(&at_once, kernel, &pdl.cfg));
+        at_once = std::max(at_once, 1);
+        const int n_turns = (n_sets + at_once - 1)/at_once;
+        pdl.cfg.gridDim.x = (n_sets + n_turns - 1)/n_turns*cut.n_slices;
+        CUDA_CHECK(cudaLaunchKernelEx(&pdl.cfg, kernel, args));
+        return;
+    }
+#endif // GGML_CUDA_USE_PDL
+    const int n_blocks = std::min(n_sets, ggml_cuda_info().devices[device].nsm);
     const ggml_cuda_kernel_launch_params params(dim3(n_blocks, 1, 1), threads, nbytes, stream);
-    ggml_cuda_kernel_launch(mul_mat_few_q<type, NT, glu>, params, args);
+    ggml_cuda_kernel_launch(kernel, params, args);
+}
+
+template <ggml_type type, int NT, bool glu>
+static void mmfq_launch(const mmfq_args & args, const mmfq_cut & cut, const int device, cudaStream_t stream) {
+    constexpr bool keeps = mmfq_type<type>::KEEPS;
+    if (cut.n_slices > 1) {
+        mmfq_launch<type, NT, glu, keeps, true>(args, cut, device, stream);
+    } else if (keeps && cut.n_chunks == cut.n_warps) {
+        mmfq_launch<type, NT, glu, keeps, false>(args, cut, device, stream);
+    } else {
+        mmfq_launch<type, NT, glu, false, false>(args, cut, device, stream);
+    }
 }
 
 template <ggml_type type>
-static void mmfq_launch(const mmfq_args & args, const bool one_tile, const bool glu, const int device, cudaStream_t stream) {
+static void mmfq_launch(const mmfq_args & args, const mmfq_cut & cut, const bool one_tile, const bool glu, const int device, cudaStream_t stream) {
     if (one_tile) {
         if (glu) {
-            mmfq_launch<type, 1, true >(args, device, stream);
+            mmfq_launch<type, 1, true >(args, cut, device, stream);
         } else {
-            mmfq_launch<type, 1, false>(args, device, stream);
+            mmfq_launch<type, 1, false>(args, cut, device, stream);
         }
     } else {
         if (glu) {
-            mmfq_launch<type, 2, true >(args, device, stream);
+            mmfq_launch<type, 2, true >(args, cut, device, stream);
         } else {
-            mmfq_launch<type, 2, false>(args, device, stream);
+            mmfq_launch<type, 2, false>(args, cut, device, stream);
         }
     }
 }
@@ -739,6 +983,18 @@ size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * product) {
     return size;
 }
 
+bool ggml_cuda_mmfq_src1_is_changed(const ggml_tensor * product, const ggml_tensor * node) {
+    const bool computes = node->op != GGML_OP_NONE && node->op != GGML_OP_RESHAPE && node->op != GGML_OP_VIEW &&
+        node->op != GGML_OP_PERMUTE && node->op != GGML_OP_TRANSPOSE;
+    if (product == nullptr || node->view_src == nullptr || !computes) {
+        return false;
+    }
+    const ggml_tensor * src1 = product->src[1];
+    const char * begin = (const char *) node->data;
+    const char * read  = (const char *) src1->data;
+    return begin < read + ggml_nbytes(src1) && read < begin + ggml_nbytes(node);
+}
+
 bool ggml_cuda_should_use_mmfq(const ggml_tensor * dst, const int cc) {
     const ggml_tensor * src0 = dst->src[0];
     const ggml_tensor * src1 = dst->src[1];
@@ -749,7 +1005,7 @@ bool ggml_cuda_should_use_mmfq(const ggml_tensor * dst, const int cc) {
     bool fits = false;
     const bool known = mmfq_visit(src0->type, [&](auto t, auto type) {
         fits = src0->ne[0] % decltype(t)::K == 0 &&
-            (size_t) mmfq_shared_size<decltype(type)::value, 2>() <= ggml_cuda_info().devices[ggml_cuda_get_device()].smpbo;
+            mmfq_cut_row<decltype(type)::value>(src0->ne[0], ggml_cuda_get_device()).n_slices > 0;
     });
 
     return known && fits && src0->ne[0] % 256 == 0 && src1->type == GGML_TYPE_F32 && dst->type == GGML_TYPE_F32 &&
@@ -818,11 +1074,12 @@ void ggml_cuda_mul_mat_few_q(
 
     const bool   glu        = fusion.glu != nullptr;
     const size_t group_size = ggml_cuda_mmfq_src1_size(dst[0])/((src1->ne[1] + MMFQ_COLS - 1)/MMFQ_COLS);
-    mmfq_visit(src0->type, [&](auto t, auto type) {
-        args.n_chunks = src0->ne[0]/decltype(t)::K;
+    mmfq_visit(src0->type, [&](auto, auto type) {
+        const mmfq_cut cut = mmfq_cut_row<decltype(type)::value>(src0->ne[0], ctx.device);
+        ctx.launched_clusters = ctx.launched_clusters || cut.n_slices > 1;
         for (int64_t col = 0; col < src1->ne[1]; col += MMFQ_COLS) {
             args.n_cols = std::min<int64_t>(src1->ne[1] - col, MMFQ_COLS);
-            mmfq_launch<decltype(type)::value>(args, src1->ne[1] <= 8, glu, ctx.device, ctx.stream());
+            mmfq_launch<decltype(type)::value>(args, cut, src1->ne[1] <= 8, glu, ctx.device, ctx.stream());
 
             args.y = (const char *) args.y + group_size;
             for (int i = 0; i < n; ++i) {

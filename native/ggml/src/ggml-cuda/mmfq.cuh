@@ -10,6 +10,9 @@
 // Bytes of the form in which a product's activation is kept.
 size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * product);
 
+// Whether a node of the graph writes, as an operation in place, what the product reads.
+bool ggml_cuda_mmfq_src1_is_changed(const ggml_tensor * product, const ggml_tensor * node);
+
 // Whether dst = src0*src1, a GGML_OP_MUL_MAT, can be computed here.
 bool ggml_cuda_should_use_mmfq(const ggml_tensor * dst, int cc);
 
