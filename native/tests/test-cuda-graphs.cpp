@@ -1,5 +1,6 @@
 // On a CUDA device plain steps and rounds are launches of graphs captured before: none is captured anew while the shape
-// stays, none is evaluated node by node. By the backend's own counters.
+// stays or comes back, none is evaluated node by node. And in each delta-net layer with heads of 128, what comes before
+// the delta net is one kernel. By the backend's own counters.
 //
 //     test-cuda-graphs TARGET.gguf DRAFT.gguf
 //
@@ -8,9 +9,13 @@
 #include "opened-pair.h"
 
 #include "ggml-backend.h"
+#include "gguf.h"
 
 #include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -20,37 +25,55 @@ using read_stats = void (*)(uint64_t * n_direct, uint64_t * n_captured, uint64_t
 
 struct stats { uint64_t direct, captured, launched; };
 
-read_stats stats_of_cuda(const char ** device) {
+using count = uint64_t (*)();
+
+struct counters { read_stats graphs; count gdn_inputs; };
+
+counters counters_of_cuda(const char ** device) {
     ggml_backend_load_all();
     for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
         ggml_backend_dev_t dev = ggml_backend_dev_get(i);
-        if (void * found = ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_cuda_graph_stats")) {
+        ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(dev);
+        if (void * found = ggml_backend_reg_get_proc_address(reg, "ggml_backend_cuda_graph_stats")) {
             *device = ggml_backend_dev_name(dev);
-            return reinterpret_cast<read_stats>(found);
+            return { reinterpret_cast<read_stats>(found),
+                reinterpret_cast<count>(ggml_backend_reg_get_proc_address(reg, "ggml_backend_cuda_gdn_inputs_count")) };
         }
     }
-    return nullptr;
+    return {};
 }
 
-// Whether `k_rounds` rounds of one width did nothing but launch.
-bool only_launches(opened_pair & pair, read_stats read, bool drafting, int n_draft) {
+// Whether the delta net's heads are of the size that the kernel is made for.
+bool has_heads_of_128(const char * target) {
+    const std::unique_ptr<gguf_context, decltype(&gguf_free)> file(gguf_init_from_file(target, { /*no_alloc*/ true, nullptr }), gguf_free);
+    const int64_t key = file ? gguf_find_key(file.get(), "qwen35.ssm.state_size") : -1;
+    return key >= 0 && gguf_get_val_u32(file.get(), key) == 128;
+}
+
+// Whether `k_rounds` rounds, of these widths in turns, did nothing but launch.
+bool only_launches(opened_pair & pair, read_stats read, bool drafting, const std::vector<int> & n_drafts) {
     pair.read_prompt(k_prompt, drafting, SLIP_VERIFY_GREEDY);
+    const int warm = k_warm * int(n_drafts.size());
 
     stats before = {}, after = {};
     uint64_t n_graphs = 0;
-    for (int i = 0; i < k_warm + k_rounds; ++i) {
-        if (i == k_warm) {
+    for (int i = 0; i < warm + k_rounds; ++i) {
+        if (i == warm) {
             read(&before.direct, &before.captured, &before.launched);
         }
-        const slip_round_result result = pair.round(n_draft);
-        n_graphs += i < k_warm ? 0 : result.n_graphs_run;
+        const slip_round_result result = pair.round(n_drafts[i % n_drafts.size()]);
+        n_graphs += i < warm ? 0 : result.n_graphs_run;
     }
     read(&after.direct, &after.captured, &after.launched);
 
     const stats did = { after.direct - before.direct, after.captured - before.captured, after.launched - before.launched };
     const bool ok = did.direct == 0 && did.captured == 0 && did.launched >= n_graphs && n_graphs > 0;
-    std::printf("%-6s %d rounds that verify %d tokens: %llu graphs, %llu launched, %llu captured, %llu evaluated directly\n", ok ? "ok" : "FAILED",
-        k_rounds, n_draft + 1, static_cast<unsigned long long>(n_graphs), static_cast<unsigned long long>(did.launched),
+    std::string widths;
+    for (const int n_draft : n_drafts) {
+        widths += (widths.empty() ? "" : ", ") + std::to_string(n_draft + 1);
+    }
+    std::printf("%-6s %d rounds that verify %s tokens: %llu graphs, %llu launched, %llu captured, %llu evaluated directly\n", ok ? "ok" : "FAILED",
+        k_rounds, widths.c_str(), static_cast<unsigned long long>(n_graphs), static_cast<unsigned long long>(did.launched),
         static_cast<unsigned long long>(did.captured), static_cast<unsigned long long>(did.direct));
     return ok;
 }
@@ -63,16 +86,21 @@ int main(int argc, char ** argv) {
         return 2;
     }
     const char * device = nullptr;
-    const read_stats read = stats_of_cuda(&device);
-    if (!read) {
+    const counters counters = counters_of_cuda(&device);
+    if (!counters.graphs) {
         std::printf("there is no CUDA device\n");
         return 77;
     }
     opened_pair pair(device, argv[1], argv[2], 1024);
 
-    bool ok = only_launches(pair, read, false, 0);
-    for (const int n_draft : { 3, pair.info.block - 1 }) {
-        ok = only_launches(pair, read, true, n_draft) && ok;
+    bool ok = only_launches(pair, counters.graphs, false, { 0 });
+    for (const std::vector<int> & n_drafts : { std::vector<int> { 3 }, { pair.info.block - 1 }, { 3, pair.info.block - 1 } }) {
+        ok = only_launches(pair, counters.graphs, true, n_drafts) && ok;
+    }
+    if (has_heads_of_128(argv[1])) {
+        const uint64_t n = counters.gdn_inputs();
+        std::printf("%-6s %llu times what comes before a delta net was one kernel\n", n > 0 ? "ok" : "FAILED", static_cast<unsigned long long>(n));
+        ok = ok && n > 0;
     }
     std::printf("%s\n", ok ? "all passed" : "FAILED");
     return ok ? 0 : 1;

@@ -1,6 +1,8 @@
 #include "gated_delta_net_inputs.cuh"
 #include "unary.cuh"
 
+#include <atomic>
+
 static constexpr int GDN_INPUTS_TOKENS = 32;
 
 struct gdn_inputs_args {
@@ -43,10 +45,12 @@ static __global__ void gdn_inputs_f32(const gdn_inputs_args args) {
     if (head == n_heads) {
         const int64_t at = (int64_t) seq*n_tokens*args.H_v;
         for (int i = threadIdx.x; i < n_tokens*args.H_v; i += S) {
+            // both are read before one is written: a result may lie where either was
             const int   h = i % args.H_v;
             const float x = args.alpha[at + i] + args.dt[h];
+            const float b = args.beta_in[at + i];
             args.g[at + i]    = (x > 20.0f ? x : logf(1.0f + expf(x)))*args.a[h];
-            args.beta[at + i] = 1.0f/(1.0f + expf(-args.beta_in[at + i]));
+            args.beta[at + i] = 1.0f/(1.0f + expf(-b));
         }
         return;
     }
@@ -131,8 +135,8 @@ bool ggml_cuda_gdn_inputs_are_apart(const ggml_cuda_gdn_inputs & match) {
         return pa + ggml_nbytes(a) <= pb || pb + ggml_nbytes(b) <= pa;
     };
     for (const ggml_tensor * out : { match.conv, match.q, match.k, match.g, match.beta }) {
-        for (const ggml_tensor * in : { match.qkv, match.alpha, match.beta_in }) {
-            const bool same_element = (out == match.g && in == match.alpha) || (out == match.beta && in == match.beta_in);
+        for (const ggml_tensor * in : { match.qkv, match.alpha, match.beta_in, (const ggml_tensor *) match.window->src[1] }) {
+            const bool same_element = (out == match.g || out == match.beta) && (in == match.alpha || in == match.beta_in);
             if (!apart(out, in) && !(same_element && out->data == in->data)) {
                 return false;
             }
@@ -141,8 +145,15 @@ bool ggml_cuda_gdn_inputs_are_apart(const ggml_cuda_gdn_inputs & match) {
     return true;
 }
 
+static std::atomic<uint64_t> gdn_inputs_n_launched{0};
+
+uint64_t ggml_cuda_gdn_inputs_count() {
+    return gdn_inputs_n_launched;
+}
+
 void ggml_cuda_op_gdn_inputs(ggml_backend_cuda_context & ctx, const ggml_cuda_gdn_inputs & match) {
     constexpr int S = 128;
+    gdn_inputs_n_launched++;
 
     gdn_inputs_args args = {};
     args.rows        = (const float *) match.window->src[0]->data;
