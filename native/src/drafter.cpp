@@ -279,18 +279,29 @@ ggml_tensor * slip_drafter::norm(ggml_context * ctx, ggml_tensor * x, ggml_tenso
     return ggml_mul(ctx, ggml_rms_norm(ctx, x, shape_.norm_epsilon), weight);
 }
 
-// Keys and values of `x` [n_embd, n_rows] into their cells.
-void slip_drafter::project_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * x,
+// The products of `x` with several weights next to each other: a backend can compute them together.
+std::vector<ggml_tensor *> slip_drafter::products(ggml_context * ctx, ggml_cgraph * nodes, ggml_tensor * x, const std::vector<ggml_tensor *> & weights) const {
+    std::vector<ggml_tensor *> result;
+    for (ggml_tensor * w : weights) {
+        result.push_back(ggml_mul_mat(ctx, w, x));
+        ggml_build_forward_expand(nodes, result.back());
+    }
+    return result;
+}
+
+// Keys (not yet normalised) and values [n_kv, n_rows] into their cells.
+void slip_drafter::store_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * k, ggml_tensor * v,
         ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows) {
     const int64_t n_kv = int64_t(shape_.n_heads_kv) * shape_.head_dim;
     ggml_tensor * cells = ggml_view_1d(ctx, sliding ? cell_ring : cell_full, n_rows, 0);
+    pos = ggml_view_1d(ctx, pos, n_rows, 0);
+    // Views first: norm, rope and set_rows stand next to each other then, and a backend can compute them together.
+    ggml_build_forward_expand(nodes, cells);
+    ggml_build_forward_expand(nodes, pos);
 
-    ggml_tensor * k = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, l.wk, x), shape_.head_dim, shape_.n_heads_kv, n_rows);
-    k = ggml_rope_ext(ctx, norm(ctx, k, l.k_norm), ggml_view_1d(ctx, pos, n_rows, 0), nullptr, shape_.rope_dims,
-        GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
-    ggml_tensor * v = ggml_mul_mat(ctx, l.wv, x);
-
-    ggml_build_forward_expand(nodes, ggml_set_rows(ctx, l.k_cache, ggml_reshape_2d(ctx, k, n_kv, n_rows), cells));
+    k = ggml_reshape_3d(ctx, k, shape_.head_dim, shape_.n_heads_kv, n_rows);
+    k = ggml_rope_ext(ctx, norm(ctx, k, l.k_norm), pos, nullptr, shape_.rope_dims, GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
+    ggml_build_forward_expand(nodes, ggml_set_rows(ctx, l.k_cache, ggml_view_2d(ctx, k, n_kv, n_rows, k->nb[2], 0), cells));
     ggml_build_forward_expand(nodes, ggml_set_rows(ctx, l.v_cache, v, cells));
 }
 
@@ -330,8 +341,18 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
     ggml_tensor * taps = ggml_cont(ctx, ggml_permute(ctx, n_rows == k_wide ? features_wide_ : features_, 0, 2, 1, 3));
     taps = ggml_reshape_2d(ctx, taps, taps->ne[0] * taps->ne[1], n_rows);
     ggml_tensor * fused = norm(ctx, ggml_mul_mat(ctx, fc_, taps), fc_norm_);
-    for (int32_t il = 0; il < shape_.n_layers; ++il) {
-        project_kv(ctx, g.nodes, layers_[il], shape_.sliding[il], fused, in_.row_pos, in_.row_cell_full, in_.row_cell_ring, n_rows);
+    // Of all layers at once, but of many rows layer by layer: it takes less memory and is no faster.
+    const int32_t at_once = n_rows <= shape_.block ? shape_.n_layers : 1;
+    for (int32_t first = 0; first < shape_.n_layers; first += at_once) {
+        std::vector<ggml_tensor *> weights;
+        for (int32_t il = first; il < first + at_once; ++il) {
+            weights.insert(weights.end(), { layers_[il].wk, layers_[il].wv });
+        }
+        const std::vector<ggml_tensor *> kv = products(ctx, g.nodes, fused, weights);
+        for (int32_t i = 0; i < at_once; ++i) {
+            store_kv(ctx, g.nodes, layers_[first + i], shape_.sliding[first + i], kv[2 * i], kv[2 * i + 1], in_.row_pos, in_.row_cell_full,
+                in_.row_cell_ring, n_rows);
+        }
     }
 
     if (with_block) {
@@ -340,8 +361,9 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
             const layer & l = layers_[il];
             const bool sliding = shape_.sliding[il];
             ggml_tensor * y = norm(ctx, x, l.attn_norm);
-            project_kv(ctx, g.nodes, l, sliding, y, in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape_.block);
-            ggml_tensor * q = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, l.wq, y), shape_.head_dim, shape_.n_heads, shape_.block);
+            const std::vector<ggml_tensor *> qkv = products(ctx, g.nodes, y, { l.wq, l.wk, l.wv });
+            store_kv(ctx, g.nodes, l, sliding, qkv[1], qkv[2], in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape_.block);
+            ggml_tensor * q = ggml_reshape_3d(ctx, qkv[0], shape_.head_dim, shape_.n_heads, shape_.block);
             q = ggml_rope_ext(ctx, norm(ctx, q, l.q_norm), in_.block_pos, nullptr, shape_.rope_dims,
                 GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
             x = ggml_add(ctx, ggml_mul_mat(ctx, l.wo, attend(ctx, l, sliding, q, g)), x);
@@ -466,10 +488,17 @@ void slip_drafter::run_block(const graph & g, llama_token anchor) {
 }
 
 const ggml_tensor * slip_drafter::draft(llama_token anchor, int32_t n_draft) {
-    const graph & g = round_graph(n_draft, false);
+    // A graphics card reads the head for one row and for all of them in about the same time, and a graph for each
+    // number of rows has to be made first.
+    const bool is_gpu = ggml_backend_dev_type(ggml_backend_get_device(backend_)) == GGML_BACKEND_DEVICE_TYPE_GPU;
+    const graph & g = round_graph(is_gpu ? shape_.block - 1 : n_draft, false);
     run_block(g, anchor);
-    ggml_backend_tensor_get_async(backend_, g.result, staged_tokens(), 0, ggml_nbytes(g.result));
-    return g.result;
+    drafted_ = *g.result;
+    drafted_.ne[0] = n_draft;
+    drafted_.ne[1] = drafted_.ne[2] = drafted_.ne[3] = 1;
+    drafted_.nb[1] = drafted_.nb[2] = drafted_.nb[3] = n_draft * sizeof(llama_token);
+    ggml_backend_tensor_get_async(backend_, &drafted_, staged_tokens(), 0, n_draft * sizeof(llama_token));
+    return &drafted_;
 }
 
 void slip_drafter::see(const llama_token * tokens, int32_t n) {

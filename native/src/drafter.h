@@ -140,7 +140,8 @@ private:
     const graph & round_graph(int32_t n_out, bool hidden);
     const graph & round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden, bool whole);
     void build(graph & g, int32_t n_rows, bool with_block);
-    void project_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * x,
+    std::vector<ggml_tensor *> products(ggml_context * ctx, ggml_cgraph * nodes, ggml_tensor * x, const std::vector<ggml_tensor *> & weights) const;
+    void store_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * k, ggml_tensor * v,
         ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows);
     ggml_tensor * attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g);
     ggml_tensor * norm(ggml_context * ctx, ggml_tensor * x, ggml_tensor * weight) const;
@@ -178,6 +179,7 @@ private:
     int32_t                 n_cells_full_ = 0, n_ring_ = 0;
 
     graph  round_, feed_, feed_wide_;
+    ggml_tensor drafted_ = {}; // the first tokens of the last draft, as many as were asked for
     counts counts_;
 
     int32_t n_fed_    = 0; // positions in the cache
