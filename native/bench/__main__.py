@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--device", default="CPU", help="of the engine: CPU, CUDA0, Vulkan0 (CPU)")
     parser.add_argument("--threads", type=int, default=2, help="on the CPU (2)")
     parser.add_argument("--passes", type=int, default=100, help="over a layer (100)")
+    parser.add_argument("--rounds", type=int, default=40, help="of each kind, five times (40)")
     parser.add_argument("--runs", type=int, default=5, help="requests to each server (5)")
     parser.add_argument("--tokens", type=int, default=256, help="in each answer (256)")
     parser.add_argument("--length", type=float, default=6, help="synthetic mean accepted length")

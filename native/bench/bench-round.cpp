@@ -1,7 +1,9 @@
 // What a round costs on a device, through slipstream.h, and what that means at a synthetic mean
 // accepted length. Prints one JSON object.
 //
-//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS]
+//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts]
+//
+// `texts`: also answers of nine kinds of text under the governor, minutes on a processor.
 //
 // A round's graphs have one shape whatever is accepted, so a pair with random weights is timed like
 // a trained one. The governor is the product's own, given the times as they are and acceptance
@@ -138,11 +140,12 @@ outcome on_text(opened_pair & pair, const device & d, const text & t, int block)
 
 int main(int argc, char ** argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS]\n");
+        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts]\n");
         return 2;
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
     const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
+    const bool   with_texts = argc > 6 && std::string(argv[6]) == "texts";
     const char * place = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
 
     const slip_costs whole_head = opened_pair(place, argv[2], argv[3], 4096, INT32_MAX).costs();
@@ -200,6 +203,9 @@ int main(int argc, char ** argv) {
     std::printf("}, \"texts\": {");
     const char * separator = "";
     for (const text & t : k_texts) {
+        if (!with_texts) {
+            break;
+        }
         const outcome o = on_text(pair, measured, t, block);
         std::printf("%s\"%s\": {\"answer\": %.3f, \"window\": %.3f, \"settled\": %.3f, \"share\": %.3f, \"asked\": %.2f}", separator, t.name,
             o.answer, o.window, o.settled, o.share, t.share);

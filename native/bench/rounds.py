@@ -13,7 +13,8 @@ from rows import Row, progress
 def measure(options: Namespace, server: list[Row]) -> list[Row]:
     """`server`: the rows of `server_bench`, measured on the same machine before."""
     target, draft = options.pair
-    command = [options.ours / "bench-round", options.device, target, draft, options.length]
+    program = options.ours / "bench-round"
+    command = [program, options.device, target, draft, options.length, options.rounds, "texts"]
     progress(" ".join(map(str, command)))
     done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout)
