@@ -24,6 +24,7 @@ class Loader(QObject):
         self.model: LoadedModel | None = None
         self.title = ""
         """What the model that was loaded last is called here; its file may call it otherwise."""
+        self._sent = ""  # the same of the one that the engine was asked for last
         self.activity = ""
         """What is being done, in words; empty where nothing is."""
         self._bridge, self._models = bridge, models
@@ -59,12 +60,13 @@ class Loader(QObject):
             self._opening = None
 
     def _load(self, pair: Pair, choice: LoadChoice) -> None:
-        self._opening, self.title = None, pair.title
+        self._opening = None
         try:
             params = choice.params(pair)
         except SlipstreamError as error:
             self._give_up(error)
             return
+        self._sent = pair.title
         self._loading = self._bridge.load(params)
         self._loading.progressed.connect(lambda part: self._show("Loading the model …", part))
         self._loading.finished.connect(lambda model: self._end())
@@ -77,6 +79,8 @@ class Loader(QObject):
 
     def _set_model(self, model: LoadedModel | None) -> None:
         self.model = model
+        if model is not None:
+            self.title = self._sent
         self.changed.emit()
 
     def _end(self) -> None:

@@ -96,7 +96,7 @@ class Controller(QObject):
         """Ask in the shown chat, after what is asked already; False if it cannot be."""
         if (params := self.ask_params()) is None:
             return False
-        self._answer(self.current, self.current.ask(text), params)
+        self._ask(text, params)
         return True
 
     def edit(self, question: Turn, text: str) -> bool:
@@ -104,7 +104,7 @@ class Controller(QObject):
         if (params := self.ask_params()) is None:
             return False
         self._make_room(question)
-        self._answer(self.current, self.current.ask(text, instead_of=question), params)
+        self._ask(text, params, instead_of=question)
         return True
 
     def again(self, answer: Turn | None = None) -> bool:
@@ -113,10 +113,12 @@ class Controller(QObject):
         asked = chat.turns.get(answer.parent or "") if answer else chat.last_question
         if asked is None or (params := self.ask_params()) is None:
             return False
+        # First of all: an old one that waits ends at once, and goes only if it is not alone.
+        new = chat.answer(asked)
         for live in self.answers.of(chat.id):
             if live.turn.parent == asked.id:
                 live.stop(End.REPLACED)
-        self._answer(chat, asked, params)
+        self._answer(chat, asked, new, params)
         return True
 
     def go_on(self, answer: Turn) -> bool:
@@ -164,8 +166,12 @@ class Controller(QObject):
             if question in chat.path(live.turn):
                 live.stop(End.REPLACED)
 
-    def _answer(self, chat: Conversation, question: Turn, params: AskParams) -> None:
-        live = LiveTurn(chat, chat.answer(question), params, self)
+    def _ask(self, text: str, params: AskParams, instead_of: Turn | None = None) -> None:
+        question = self.current.ask(text, instead_of=instead_of)
+        self._answer(self.current, question, self.current.answer(question), params)
+
+    def _answer(self, chat: Conversation, question: Turn, answer: Turn, params: AskParams) -> None:
+        live = LiveTurn(chat, answer, params, self)
         self.book.use(chat)
         self._begin(live, question)
 
@@ -250,9 +256,12 @@ class Controller(QObject):
         """Whether a model could be given less of the shown chat."""
         return sum(turn.role is Role.USER for turn in self.current.given()) > 1
 
-    def forget_oldest(self) -> None:
-        """Have a model be given the newer half of what it is given of the shown chat."""
-        questions = [t for t in self.current.given() if t.role is Role.USER]
+    def forget_oldest(self, answer: Turn | None = None) -> None:
+        """Have a model be given the newer half of what it is given of the shown chat.
+
+        That is of the path to `answer`, where there is one: what is below it is not asked again.
+        """
+        questions = [t for t in self.current.given(answer) if t.role is Role.USER]
         if len(questions) > 1:
             self._start_at(questions[len(questions) // 2].id)
         elif questions:

@@ -463,7 +463,7 @@ class MainWindow(QMainWindow):
         """What can be done where a chat has become too long; seen with the warning."""
         controller, add = self.controller, self.composer.add_remedy
         drop = add("Drop oldest", lambda: controller.can_forget)
-        drop.clicked.connect(self._drop_oldest)
+        drop.clicked.connect(lambda: self._drop_oldest())
         new = add("New chat", lambda: bool(controller.current.turns))
         new.clicked.connect(self.actions_.new_chat.trigger)
         add("More room").clicked.connect(self.toggle_settings)
@@ -487,11 +487,11 @@ class MainWindow(QMainWindow):
         if self._on_view("chat_sheet") and chat is self.controller.current:
             self.presetting.show(chat)
 
-    def _drop_oldest(self) -> None:
+    def _drop_oldest(self, answer: Turn | None = None) -> None:
         """What that did is seen in the chat, where it may be far up: it is said as well."""
-        self.controller.forget_oldest()
+        self.controller.forget_oldest(answer)
         chat = self.controller.current
-        if left_out := len(chat.path()) - len(chat.given()):
+        if left_out := len(chat.path(answer)) - len(chat.given(answer)):
             oldest = words.number(left_out, "message")
             told = self.notices.add(
                 f"The model no longer reads the oldest {oldest} of this chat.",
@@ -501,13 +501,16 @@ class MainWindow(QMainWindow):
             told.add_button("Undo").clicked.connect(self.controller.remember_all)
 
     def _answer_shorter(self, answer: Turn) -> None:
-        """Where nothing can be left out, that is told."""
-        before = len(self.controller.current.given())
-        self._drop_oldest()
-        if len(self.controller.current.given()) < before:
-            self.controller.again(answer)
-        else:
+        """Where nothing can be left out, that is told; nothing is where nothing can be asked."""
+        controller, chat = self.controller, self.controller.current
+        asked = False
+        if controller.ask_params() is not None:
+            before = len(chat.given(answer))
+            self._drop_oldest(answer)
+            asked = len(chat.given(answer)) < before and controller.again(answer)
+        if not asked:
             self.chats.view.renew(answer)  # why it failed stays
+        self.composer.field.setFocus()  # the button is gone, and with it the focus
 
     def _show_chats(self) -> None:
         controller = self.controller

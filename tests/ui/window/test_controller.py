@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QElapsedTimer, QObject
 
 from app.conversation import End
-from app.engine import Figures, FinishReason, Script
+from app.engine import Figures, FinishReason, LoadParams, Script
+from app.errors import OptionError
+from app.library import Pair
+from app.loading import LoadChoice
 from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.bridge import EngineBridge
@@ -230,6 +234,55 @@ def test_an_answer_that_is_replaced_before_it_says_a_word_leaves_nothing(rig: Ri
     controller.again()  # what was asked behind it stays
     rig.drain(300)
     assert [t.text for t in chat.path()] == ["One", LONG, "Two", LONG]
+
+
+def test_an_answer_that_is_replaced_while_it_waits_leaves_nothing(rig: Rig) -> None:
+    controller = rig.controller
+    controller.ask("One")
+    rig.drain(6)
+    controller.new_chat()
+    controller.ask("Two")
+    assert controller.again()
+    assert controller.again()
+    rig.drain(300)
+    chat = controller.current
+    question, answer = chat.path()
+    assert answer.text == LONG
+    assert chat.beside(answer) == (answer,)
+    assert chat.beside(question) == (question,)
+
+
+def test_an_answer_is_signed_by_the_model_that_is_loaded(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, wait_until: WaitUntil
+) -> None:
+    """Not by one whose load failed before the engine was asked."""
+
+    def other(model: str, *_: object) -> Pair:
+        return Pair(model, "Other model", Path("target.gguf"), Path("draft.gguf"))
+
+    def refuse(choice: LoadChoice, pair: Pair) -> LoadParams:
+        raise OptionError("It has no such device.", remedy="Choose another one.")
+
+    def signature() -> str:
+        assert rig.controller.ask("Who?")
+        rig.drain(100)
+        answer = rig.controller.current.last_answer
+        assert answer is not None
+        assert isinstance(answer.figures, Figures)
+        return answer.figures.model
+
+    failed: list[object] = []
+    rig.loader.failed.connect(failed.append)
+    monkeypatch.setattr(rig.models, "open", other)
+    with monkeypatch.context() as patch:
+        patch.setattr(LoadChoice, "params", refuse)
+        rig.controller.load()
+        wait_until(lambda: len(failed) == 1)
+    assert signature() == "Built-in guide"
+    rig.controller.load()
+    wait_until(lambda: rig.loader.activity.startswith("Loading"))
+    rig.drain(4)
+    assert signature() == "Other model"
 
 
 def test_what_waits_goes_on_with_another_model(rig: Rig, wait_until: WaitUntil) -> None:

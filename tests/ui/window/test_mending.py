@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -147,6 +148,70 @@ def test_an_answer_that_the_chat_was_too_long_for_is_made_without_its_oldest_mes
     wait_until(lambda: len(engine.asked) == 5 and not window.controller.busy)
     assert [m.content for m in engine.asked[-1].chat] == ["Question 2 ?", "fine", "Question 3 ?"]
     assert window.chats.view.answers[-1].turn.text == "fine"
+
+
+def test_an_older_answer_is_made_without_what_is_oldest_before_it(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    """What came after it is not asked again: leaving that out makes nothing shorter."""
+    engine = BatchEngine(Script(text="fine"))
+    window = open_window(engine)
+    error = ContextFullError("The prompt is too long.", remedy="Start a new chat.")
+    for number in range(6):
+        engine.script = replace(engine.script, error=error if number == 2 else None)
+        ask(window, f"Question {number} ?")
+    engine.script = replace(engine.script, error=None)
+    failed = window.controller.current.path()[5]
+    window.chats.view.reveal(failed)
+    answer = window.chats.view.answer_of(failed)
+    assert answer is not None
+    button(window, "Drop oldest", answer).click()
+    wait_until(lambda: len(engine.asked) == 7 and not window.controller.busy)
+    chat = [m.content for m in engine.asked[-1].chat]
+    assert chat == ["Question 1 ?", "fine", "Question 2 ?"]
+    assert notices(window) == ["The model no longer reads the oldest 2 messages of this chat."]
+
+
+def test_why_an_answer_failed_stays_while_nothing_can_be_asked(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    models = FakeModels()
+    engine = BatchEngine(Script(text="fine"))
+    window = open_window(engine, models=models)
+    ask(window, "Question 0 ?")
+    error = ContextFullError("The prompt is too long.", remedy="Start a new chat.")
+    engine.script = replace(engine.script, error=error)
+    ask(window, "Question 1 ?")
+    engine.script = replace(engine.script, error=None)
+    models.let.clear()
+    window.controller.load()
+    button(window, "Drop oldest", window.chats.view).click()
+    assert window.controller.current.start is None
+    assert notices(window) == []
+    wait_until(lambda: shown(window) == ["The prompt is too long."])
+    models.let.set()
+    wait_until(lambda: not window.loader.obstacle)
+    button(window, "Drop oldest", window.chats.view).click()
+    wait_until(lambda: len(engine.asked) == 3 and not window.controller.busy)
+    assert [m.content for m in engine.asked[-1].chat] == ["Question 1 ?"]
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_keys_go_to_the_composer_after_the_oldest_messages_were_dropped(
+    open_window: OpenWindow, ask: Ask, qtbot: QtBot, more: bool
+) -> None:
+    """The button goes; what Qt finds next would take the next key."""
+    engine = BatchEngine(Script(text="fine"))
+    window = open_window(engine)
+    if more:
+        ask(window, "Question 0 ?")
+    error = ContextFullError("The prompt is too long.", remedy="Start a new chat.")
+    engine.script = replace(engine.script, error=error)
+    ask(window, "Question 1 ?")
+    drop = button(window, "Drop oldest", window.chats.view)
+    drop.setFocus()
+    qtbot.keyClick(drop, Qt.Key.Key_Space)
+    assert window.composer.field.hasFocus()
 
 
 def shown(window: MainWindow) -> list[str]:
