@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTextBoundaryFinder
 from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
@@ -46,12 +47,13 @@ _CELLS: Final = 96  # of one Qt table
 _ROWS: Final = 24  # the same
 _NARROWEST: Final = 6  # letters of a column of a row that is a line
 _WIDEST: Final = 320.0  # px of text that a column asks for
-_WORD: Final = re.compile(rf"[^\s{inline.UNSPACED}]+")
-"""What is not to be broken: scripts without spaces are, between any two signs."""
+_UNSPACED: Final = re.compile(f"[{inline.UNSPACED}]")
+"""Scripts without spaces are broken between any two letters."""
 
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d]-)(?=[^\W\d])")
 """Where a word is broken all the same; a date is not."""
 
+_READ: Final = 400  # signs of a cell whose words are measured
 _LONGEST: Final = 160.0  # px of a word that a column is made wide for
 _LEAST: Final = 88.0  # px of several words that a column has room for
 _FORMULA: Final = 48.0  # px of a formula: it is set later
@@ -287,22 +289,48 @@ class _Lined(Table):
 
 
 def _needed(block: QTextBlock) -> float:
-    """Px of a column that the text of a cell, which is in `block`, can be read in."""
-    whole, longest, scale = 0.0, 0.0, theme.scale()
+    """Px of a column that the text of a cell, which is in `block`, can be read in.
+
+    A word may have several looks: it is as wide as its parts are together.
+    """
+    text, scale = block.text()[:_READ], theme.scale()
+    ends = list(_ends(text))
+    whole, word, longest, start = 0.0, 0.0, 0.0, 0
     inside = block.begin()
-    while not inside.atEnd() and whole < (_LEAST + _LONGEST) * scale:
+    while not inside.atEnd() and start < len(text):
         fragment = inside.fragment()
-        text, metrics = fragment.text(), QFontMetricsF(fragment.charFormat().font())
-        if SIGN in text:
-            whole += _FORMULA * scale
-            longest = max(longest, _FORMULA * scale)
-        else:
-            whole += metrics.horizontalAdvance(text[:80])
-            words = (part for w in _WORD.findall(text[:400]) for part in _HYPHEN.split(w))
-            longest = max([longest, *map(metrics.horizontalAdvance, words)])
+        metrics = QFontMetricsF(fragment.charFormat().font())
+        stop = min(len(text), start + len(fragment.text()))
+        for end in (*(at for at in ends if start < at < stop), stop):
+            part = text[start:end]
+            if SIGN in part:
+                wide = word + _FORMULA * scale
+                whole += _FORMULA * scale
+            else:
+                wide = word + metrics.horizontalAdvance(part.rstrip() if end in ends else part)
+                whole += metrics.horizontalAdvance(part)
+            longest = max(longest, wide)
+            word, start = (0.0 if end in ends else wide), end
         inside += 1
     needed = max(min(longest, _LONGEST * scale), min(whole, _LEAST * scale))
     return math.ceil(needed) + 2.0 * Space.S + 1
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Where lines of `text` may end, its own end too: where Qt ends them, but for the signs that
+    part words, such as `/`."""
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
+    at = 0  # in Qt's count, where signs beyond the first 65536 are two
+    for i, (before, after) in enumerate(pairwise(text), start=1):
+        at += 1 + (ord(before) > 0xFFFF)
+        unspaced = len(_UNSPACED.findall(before + after))
+        if unspaced == 2 and (before + after).isalpha():
+            yield i
+        elif before.isspace() or unspaced or _HYPHEN.match(text, i):
+            finder.setPosition(at)
+            if finder.isAtBoundary():
+                yield i
+    yield len(text)
 
 
 def _letters(text: str) -> int:

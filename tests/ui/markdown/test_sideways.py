@@ -166,6 +166,33 @@ def test_a_narrow_page_breaks_no_word_of_a_table(
     assert {text: line_of(view, text) for text in lines} == lines
 
 
+LOOKS = """| Setting | Value | Meaning | Remark |
+|:--|--:|---|---|
+| **Internationalization**: | `configuration_key`. | un**believ**ableness1 | 5\u00a0**kilometres** |
+| (`configuration_key`) | 「`configuration`」です | a `b`-*c* of it | 設定 |
+"""
+
+
+@pytest.mark.usefixtures("text_size")
+def test_a_word_of_several_looks_is_not_broken_either(qtbot: QtBot) -> None:
+    view = shown(qtbot, LOOKS, 260, at_once=9)
+    for word in (
+        "Internationalization:",
+        "configuration_key.",
+        "unbelievableness1",
+        "5\u00a0kilometres",
+        "(configuration_key)",
+        "「configuration」",
+    ):
+        cursor = view.document().find(word)
+        places = (cursor.selectionStart(), cursor.selectionEnd() - 1)
+        tops = set()
+        for place in places:
+            cursor.setPosition(place)
+            tops.add(view.cursorRect(cursor).top())
+        assert len(tops) == 1, word
+
+
 def test_a_table_is_as_wide_as_the_page_lets_it(qtbot: QtBot, look: Theme) -> None:
     """Streamed in a narrow page and seen in a wide one it is as if it had always been there."""
     always = shown(qtbot, GRID, 700)
