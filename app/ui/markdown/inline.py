@@ -9,6 +9,7 @@ scripts without spaces.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,14 @@ LABEL: Final = r"\d{1,4}|[^\W\d][\w-]{0,39}"
 """What a footnote is called: a number, or a name."""
 
 _NOTE: Final = re.compile(rf"\[\^({LABEL})\](?!\()")
+_ENDING: Final = re.compile(r"[\w.,;)\]*~`%]\Z|[^\W_][)\]*_~`]*[!?:]+\Z")
+"""What there can be a note to ends so, as far as it is ASCII: not `(?:` or `(?!`."""
+
+_OPENING: Final = ("Ps", "Pi", "Sm")
+"""Categories of signs that end nothing: brackets and quotes that open, signs of mathematics."""
+
+_SIGHT: Final = 16  # signs before a note that are looked at
+
 _BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _FORMULAS: Final = {"$$": "$$", "$": "$", "\\(": "\\)", "\\[": "\\]"}
 
@@ -186,9 +195,14 @@ def _footnote(state: StateInline, silent: bool) -> bool:
 def _refers(text: str, start: int, end: int) -> bool:
     """Whether `[^name]` stands behind what it is a note to. Elsewhere it is a set of signs, as in
     `[^aeiou]+`: whether the note itself comes is not known as long as text does."""
-    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
-    behind = before.isalnum() or (before and before in ".,;)]*_~`”»’%")
-    return bool(behind) and not after.isalnum() and after not in tuple("+*?{")
+    after = text[end : end + 1]
+    if after in tuple("+*?{") or (after.isalnum() and not _OF_UNSPACED.match(after)):
+        return False
+    before = text[start - 1 : start] if start else " "
+    if before.isascii():
+        return bool(_ENDING.search(text, max(0, start - _SIGHT), start))
+    opens = unicodedata.category(before) in _OPENING or before in "¿¡"
+    return not opens and not before.isspace()
 
 
 def _cell_break(state: StateInline, silent: bool) -> bool:

@@ -406,7 +406,35 @@ def test_notes_have_names_too(look: Theme) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "この結果[^src]は確かです",
+        "结果。[^src]",
+        "结果（見よ）[^src]，然后",
+        "「引用」[^src]",
+        "他问：[^src]什么？[^src]",
+        "ผลลัพธ์[^src]คือ",
+        "Is it?[^src]",
+        "So it is![^src] And?![^src]",
+        "claim:[^src] text",
+        "यह है[^src]।[^src]",
+        "حقا؟[^src]",
+        "is **it**?[^src]",
+        "and so on…[^src]",
+        "‹mot›[^src]",
+    ],
+)
+def test_a_note_may_follow_any_sign_that_ends_something(look: Theme, text: str) -> None:
+    document, _ = render([text])
+    assert "[^" not in everything(document)
+    assert copied(document) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "[^aeiou]+ and [^abc] match",
+        "(?![^ab]), (?<![^ab]), (?=[^ab])",
+        "「[^abc]」や（[^abc]）を",
+        "です [^abc]、 ？ [^abc]",
         "It is a[^bcd]e or x[^yz]*.",
         'as in "[^abc]", (?:[^ab])',
         "a [^link](x) and a[^a b]",
