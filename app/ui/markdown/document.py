@@ -28,14 +28,12 @@ from PySide6.QtGui import (
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
 from app.ui.markdown import formats, inline, runs
-from app.ui.markdown.formats import CODE_HEADER, DEEPEST, INDENT, Mark
+from app.ui.markdown.formats import CODE_HEADER, DEEPEST, Mark
 from app.ui.markdown.table import WIDE, Table
 from app.ui.markdown.visible import visible
 
 CHUNK: Final = 2_000
 """Characters of a line that are laid out in one text block."""
-
-_DIGIT: Final = 10  # px of a digit of an item's number
 
 _TASKS: Final = {
     "[ ] ": QTextBlockFormat.MarkerType.Unchecked,
@@ -109,12 +107,12 @@ class DocumentWriter:
         self._role = role
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
-        document.setIndentWidth(INDENT)
         self.document = document
         self.clear()
 
     def clear(self) -> None:
         self.document.clear()
+        self.document.setIndentWidth(formats.indent())
         self.document.setDefaultFont(theme.font(Size.BODY))
         self._cursor = QTextCursor(self.document)
         self._place = self._closed_place = _Place()
@@ -378,8 +376,9 @@ class DocumentWriter:
             shape.setMarker(task)
         shape = self._indented(shape)
         shape.setIndent(0)  # the list's own indent counts
-        if number is not None and number > 99:  # a long number needs more room
-            shape.setLeftMargin(shape.leftMargin() + (len(str(number)) - 2) * _DIGIT)
+        if number is not None:  # a long or a large one needs more room than a level has
+            more = formats.number_room(f"{number}{mark}", kind) - formats.indent()
+            shape.setLeftMargin(shape.leftMargin() + max(0.0, more))
         self._new_block("item", shape, formats.chars(kind))
         # Each item is a list of its own: it can be told before the next one comes.
         depth = max(1, _levels(self._place.frames)[1])
@@ -396,12 +395,16 @@ class DocumentWriter:
 
     def _left(self, frames: Sequence[_Frame]) -> float:
         quotes, items = _levels(frames)
-        return items * INDENT + quotes * Space.L
+        return items * formats.indent() + quotes * Space.L
 
     def _turn(self) -> None:
-        """What a text from right to left is quoted by stands at its right."""
+        """What stands before a text from right to left, a quote's bar or a long number, is at its
+        right."""
         block = self._cursor.block()
-        if self._place.quotes and block.textDirection() == Qt.LayoutDirection.RightToLeft:
+        if (
+            block.blockFormat().leftMargin()
+            and block.textDirection() == Qt.LayoutDirection.RightToLeft
+        ):
             shape = block.blockFormat()
             shape.setRightMargin(shape.leftMargin())
             shape.setLeftMargin(0)

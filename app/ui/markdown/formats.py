@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum, auto
 from functools import lru_cache
 from typing import Final
@@ -10,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
+    QFontMetricsF,
     QTextBlockFormat,
     QTextCharFormat,
     QTextFormat,
@@ -26,8 +28,7 @@ from app.ui.look.theme import LINE_HEIGHT, MONO, SANS, Size, Space
 CODE_HEADER: Final = 36
 """Height in px of the strip above code, for its language and the copy button."""
 
-INDENT: Final = 28
-"""Width in px of a level of lists: room for two digits and a point."""
+_INDENT: Final = 28.0
 
 DEEPEST: Final = 10
 """Quotes and lists within each other up to which a deeper one is indented further."""
@@ -36,6 +37,10 @@ CELL_PADDING: Final = 6
 
 EDGE: Final = " │ "
 """What parts the cells of a row that is a line."""
+
+
+NUMBER_GAP: Final = 6.0
+"""Px between an item's number and its text."""
 
 
 class Mark(IntEnum):
@@ -59,6 +64,16 @@ class Mark(IntEnum):
     SOURCE = auto()  # of a formula that is an object, with the signs around it
     PX = auto()  # of that formula's type
     FITTED = auto()  # its font is fitted to it
+
+
+def indent() -> float:
+    """Width in px of a level of lists: room for two digits and a point."""
+    return _INDENT * theme.scale()
+
+
+def number_room(number: str, kind: str) -> float:
+    """Px that an item's number, with its sign, needs before text of `kind`."""
+    return math.ceil(QFontMetricsF(chars(kind).font()).horizontalAdvance(number)) + NUMBER_GAP
 
 
 def paragraph(top: float = 0) -> QTextBlockFormat:

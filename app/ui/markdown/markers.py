@@ -23,14 +23,11 @@ from PySide6.QtGui import (
 
 from app.ui.look import theme
 from app.ui.look.theme import Size, Space
-from app.ui.markdown.formats import Mark
+from app.ui.markdown.formats import NUMBER_GAP, Mark
 
 _BULLET: Final = 5.0
 _BOX: Final = 14.0
 """Widths in px."""
-
-_NUMBER_GAP: Final = 6.0
-"""Px between a number and its text."""
 
 _Marker = QTextBlockFormat.MarkerType
 
@@ -75,11 +72,12 @@ def _paint_number(
     text = line.naturalTextRect().translated(at)
     font = block.charFormat().font()
     if block.textDirection() == Qt.LayoutDirection.RightToLeft:
-        left = text.right() + _NUMBER_GAP
+        left = text.right() + NUMBER_GAP
     else:
-        left = text.left() - _NUMBER_GAP - QFontMetricsF(font).horizontalAdvance(number)
+        left = text.left() - NUMBER_GAP - QFontMetricsF(font).horizontalAdvance(number)
     painter.setFont(font)
     painter.setPen(QColor(theme.current().text))
+    painter.setLayoutDirection(block.textDirection())  # its sign stands behind it
     painter.drawText(QPointF(left, at.y() + line.y() + line.ascent()), number)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor, QImage, QPainter, QTextBlock, QTextDocument
+import pytest
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QTextBlock, QTextDocument
 
 from app.ui.look import theme
 from app.ui.look.theme import Space, Theme
@@ -93,6 +94,54 @@ def test_each_item_has_its_sign(look: Theme) -> None:
     assert inks["numbered"] > 0
     assert inks["one"] > inks["nested"] > 0  # a disc, and a circle
     assert inks["done"] > inks["still to do"] > 0  # with a tick, and without
+
+
+@pytest.mark.parametrize("size", [12, 15, 22, 24])
+@pytest.mark.parametrize("text", ["x", "# x", "### x", "אב", "# אב"])
+def test_a_number_has_room(look: Theme, size: int, text: str) -> None:
+    """Of any length, before text of any size and from either side."""
+    look.set_text_size(size)
+    try:
+        for number in ("1.", "10.", "99)", "100.", "123456789."):
+            document = document_of(f"{number} {text}\n")
+            block = document.begin()
+            at = document.documentLayout().blockBoundingRect(block)
+            line = block.layout().lineAt(0).naturalTextRect().translated(at.topLeft())
+            needed = QFontMetricsF(block.charFormat().font()).horizontalAdvance(number)
+            right = block.textDirection() == Qt.LayoutDirection.RightToLeft
+            room = WIDTH - line.right() if right else line.left()
+            assert room >= needed + 2, number
+            assert room <= max(needed + 8, 2 * size), number
+    finally:
+        look.set_text_size(15)
+
+
+def test_the_sign_behind_a_number_is_behind_it_from_right_to_left_too(look: Theme) -> None:
+    """A dot is low, and the number is not."""
+    left, right = document_of("8. x\n"), document_of("8. אב\n")
+    ends = []
+    for document in (left, right):
+        block = document.begin()
+        at = document.documentLayout().blockBoundingRect(block).topLeft()
+        line = block.layout().lineAt(0)
+        base = at.y() + line.y() + line.ascent()
+        image = painted(document)
+        sides = [line.naturalTextRect().left(), 0.0]
+        if document is right:
+            sides = [WIDTH, line.naturalTextRect().translated(at).right()]
+        start, width = sides[1], sides[0] - sides[1]
+        columns = [QRectF(start + x, at.y(), 0.5, line.height()) for x in range(int(width))]
+        inks = [x for x, column in enumerate(columns) if inked(image, column)]
+        high = [
+            x
+            for x, column in enumerate(columns)
+            if inked(image, QRectF(column.x(), at.y(), 0.5, base - at.y() - 5))
+        ]
+        ends.append((high[0] - inks[0], inks[-1] - high[-1]))
+    assert ends[0][0] <= 1
+    assert ends[0][1] >= 3
+    assert ends[1][0] >= 3
+    assert ends[1][1] <= 1
 
 
 def test_a_number_stands_on_the_line_of_its_text(look: Theme) -> None:
