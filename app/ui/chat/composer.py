@@ -35,7 +35,7 @@ from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
-MOST_LINES: Final = 8
+_MOST_LINES: Final = 8
 
 _SAME_KEY_MS: Final = 100
 """After the end of a composition, an Enter that comes within this is the key that ended it."""
@@ -57,6 +57,8 @@ class Field(QTextEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.most_lines = _MOST_LINES
+        """How high it grows; what is more of a text scrolls."""
         self.send_with = "enter"
         self.composing = False
         """Whether an input method has text that is not chosen yet: then Enter chooses."""
@@ -134,8 +136,8 @@ class Field(QTextEdit):
 
     def _grow(self) -> None:
         line = self.fontMetrics().lineSpacing()
-        lines = max(1, min(MOST_LINES, round((self.document().size().height() - 4) / line)))
-        fits = lines < MOST_LINES
+        lines = max(1, min(self.most_lines, round((self.document().size().height() - 4) / line)))
+        fits = lines < self.most_lines
         policy = Qt.ScrollBarPolicy
         self.setVerticalScrollBarPolicy(
             policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
@@ -9,6 +11,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 from app.ui.chat.composer import Field
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
+
+_MOST_LINES: Final = 16
+"""More than where a question is first written: it is there already, and is read over."""
 
 
 class QuestionEditor(QFrame):
@@ -21,6 +26,7 @@ class QuestionEditor(QFrame):
         self.field = Field()
         self.field.send_with = "ctrl-enter"  # Enter begins another line
         self.field.setPlaceholderText("")
+        self.field.most_lines = _MOST_LINES
         self.field.setPlainText(text)
         self.field.setAccessibleName(tr("Edit your question"))
         self.field.installEventFilter(self)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
 
-from app.conversation import Role, Turn
+from app.conversation import Turn
 from app.ui.chat.view import ChatView
 from app.ui.look import theme
 from app.ui.look.column import edge
@@ -87,10 +87,10 @@ class FindBar(QFrame):
             self._show()
 
     def go_to(self, turn: str) -> None:
-        """The first place in a turn."""
-        at = next((i for i, (t, *_) in enumerate(self._places) if t.id == turn), -1)
-        if at >= 0:
-            self._at = at
+        """The first place in a turn: in its text, which is what is searched, where it has one."""
+        there = [i for i, (t, *_) in enumerate(self._places) if t.id == turn]
+        if there:
+            self._at = next((i for i in there if not self._places[i][1]), there[0])
             self._show()
 
     @property
@@ -153,8 +153,8 @@ class FindBar(QFrame):
             return
         turn, thinking, n = self._places[self._at]
         for message in self._view.messages:
-            if message.turn is turn and (thinking or turn.role is Role.USER):
-                message.unfold()
+            if message.turn is turn:
+                message.show_place(thinking)
             for text, thought in message.texts:
                 cursors = _found(text.document(), query)
                 shown = message.turn is turn and thought == thinking

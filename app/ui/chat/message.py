@@ -91,6 +91,7 @@ class Question(QWidget):
 
     link_chosen = Signal(str)
     chosen = Signal(object)  # Turn
+    unfolded = Signal(bool)  # whether what is folded in it is shown
     edited = Signal(object, str)  # Turn, the new text
     removed = Signal(object)  # Turn
 
@@ -106,11 +107,13 @@ class Question(QWidget):
         self._seen = QWidget()  # the part of the text that is shown
         self._view.setParent(self._seen)
         self._view.installEventFilter(self)
+        self._rewriting = False  # the text is there again, and not yet as long as it is
+        self._view.grown.connect(self._written)
         self._fold = IconButton(
             "chevron-down", "Show the whole question", kind="fold", text="Show all", size=14
         )
         self._fold.setCheckable(True)
-        self._fold.toggled.connect(self._unfolded)
+        self._fold.toggled.connect(self._unfold)
         self._fold.hide()
         inside = QVBoxLayout(self._bubble)
         inside.setContentsMargins(Space.L, 11, Space.L, 9)
@@ -159,9 +162,18 @@ class Question(QWidget):
         """What shows its texts, each with whether that is thinking."""
         return ((self._view, False),)
 
+    @property
+    def rendered(self) -> bool:
+        """Whether all of its text is on the page."""
+        return self._view.rendered
+
     def unfold(self) -> None:
-        """Show all of it."""
+        """Show also what is folded in it: the rest of a long one."""
         self._fold.setChecked(True)
+
+    def show_place(self, thinking: bool) -> None:
+        """Have a place in its text seen; it has no thinking."""
+        self.unfold()
 
     def set_beside(self, turns: Sequence[Turn]) -> None:
         self._branches.show_turns(turns, self.turn)
@@ -192,6 +204,7 @@ class Question(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._palette is not theme.current():
             self._palette = theme.current()
+            self._rewriting = True
             self._fit()
             self._view.rewrite()
 
@@ -204,13 +217,21 @@ class Question(QWidget):
             self._show_part()
         return super().eventFilter(watched, event)
 
-    def _unfolded(self, whole: bool) -> None:
+    def _written(self) -> None:
+        if self._rewriting and self._view.rendered:
+            self._rewriting = False
+            self._show_part()
+
+    def _unfold(self, whole: bool) -> None:
         self._fold.set_icon("chevron-up" if whole else "chevron-down")
         self._fold.set_label("Show its beginning" if whole else "Show the whole question")
         self._fold.setText(tr("Show less" if whole else "Show all"))
         self._show_part()
+        self.unfolded.emit(whole)
 
     def _show_part(self) -> None:
+        if self._rewriting:  # short for a moment: the button would go, and with it the focus
+            return
         line = QFontMetricsF(theme.font(Size.BODY)).lineSpacing() * theme.LINE_HEIGHT / 100
         size, most = self._view.size(), round(FOLDED * line)
         long = size.height() > most + _HIDDEN * line
@@ -246,6 +267,7 @@ class AnswerView(QWidget):
     go_on_wanted = Signal(object)  # Turn
     shorter_wanted = Signal(object)  # Turn: once more, with less of the chat before it
     chosen = Signal(object)  # Turn
+    unfolded = Signal(bool)  # whether what is folded in it is shown
     removed = Signal(object)  # Turn
     grown = Signal()  # more of the text is on the page
 
@@ -376,8 +398,13 @@ class AnswerView(QWidget):
         return (self._thoughts, True), (self._body, False)
 
     def unfold(self) -> None:
-        """Show the thinking."""
+        """Show also what is folded in it: the thinking."""
         self._think.setChecked(True)
+
+    def show_place(self, thinking: bool) -> None:
+        """Have a place in its text seen, or in its thinking."""
+        if thinking:
+            self.unfold()
 
     def _begin(self) -> None:
         self._state.setText(tr("reading the prompt …"))
@@ -474,6 +501,7 @@ class AnswerView(QWidget):
         self._thoughts_page.setVisible(open_)
         self._think.set_icon("chevron-down" if open_ else "chevron-right")
         self._think.set_label("Hide the thinking" if open_ else "Show the thinking")
+        self.unfolded.emit(open_)
 
     def _copy_answer(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)

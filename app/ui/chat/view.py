@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
@@ -80,6 +81,7 @@ class ChatView(QScrollArea):
         self._beside: Callable[[Turn], Sequence[Turn]] = lambda turn: (turn,)
         self._heights: dict[str, int] = {}  # by the turn's id, as measured or else estimated
         self._shown: dict[str, Question | AnswerView] = {}
+        self._unfolded: set[str] = set()  # ids of turns of which all is shown
         self._width = 0
         self._arranging = False
         self._made, self._began = False, 0.0  # of one turn: whether any was made, and its begin
@@ -251,6 +253,8 @@ class ChatView(QScrollArea):
                 self._made |= new
                 message = self._shown.get(turn.id) or self._make(turn)
                 height = self._measure(message)
+                if turn.id in self._unfolded and not message.rendered:  # it is made again
+                    height = max(height, self._heights.get(turn.id, 0))
                 changed |= height != self._heights.get(turn.id)
                 self._heights[turn.id] = height
                 message.setGeometry(self._left(), tops[at], self._width, height)
@@ -329,10 +333,24 @@ class ChatView(QScrollArea):
         message.chosen.connect(self.chosen)
         message.removed.connect(self.removed)
         message.set_beside(self._beside(turn))
+        if turn.id in self._unfolded:
+            message.unfold()
+        message.unfolded.connect(partial(self._keep_unfolded, turn))
         message.resize(self._width, 40)
         message.show()
         self._shown[turn.id] = message
         return message
+
+    def _keep_unfolded(self, turn: Turn, unfolded: bool) -> None:
+        """It stays so when its widget is let go and made again."""
+        if unfolded:
+            self._unfolded.add(turn.id)
+            return
+        self._unfolded.discard(turn.id)
+        # Else as far below its top as before would be seen, which is in another message now.
+        above = self._tops()[self._turns.index(turn)] < self.verticalScrollBar().value()
+        if above:
+            self.reveal(turn)
 
     def _drop(self, id_: str) -> None:
         message = self._shown.pop(id_)

@@ -182,10 +182,12 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
     assert edited == [(question.turn, "One? And two?")]
 
 
-@pytest.mark.parametrize("width", [360, 700])
-def test_a_question_that_is_edited_is_seen_whole(view: ChatView, qtbot: QtBot, width: int) -> None:
+@pytest.mark.parametrize(("width", "times"), [(360, 4), (700, 4), (700, 18)])
+def test_a_question_that_is_edited_is_seen_whole(
+    view: ChatView, qtbot: QtBot, width: int, times: int
+) -> None:
     conversation = Conversation()
-    exchange(conversation, "A question of many words that goes on and on. " * 4, "Yes.")
+    exchange(conversation, "A question of many words that goes on and on. " * times, "Yes.")
     view.resize(width, 500)
     view.show_path(conversation.path())
     qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
@@ -264,6 +266,130 @@ def test_words_are_found_in_what_was_thought(view: ChatView, qtbot: QtBot) -> No
     assert bar.found == 30 * 21
     bar.leave()
     assert not thoughts.extraSelections()
+
+
+def test_what_a_search_found_in_an_answer_is_not_sought_in_its_thinking(
+    view: ChatView, qtbot: QtBot
+) -> None:
+    conversation = Conversation()
+    exchange(conversation, "Why?", "Because of the needle.")
+    exchange(conversation, "How?", "Like this.")
+    for answer in conversation.path()[1::2]:
+        answer.reasoning, answer.end = "A hay and a needle.", End.DONE
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.start(view, conversation.path(), "hay")
+    bar.go_to(conversation.path()[3].id)
+    assert bar._count.text() == "2 of 2"  # where it is only thought, that is it
+    bar.field.setText("needle")
+    assert bar.found == 3
+    bar.go_to(conversation.path()[1].id)
+    assert bar._count.text() == "2 of 3"
+    qtbot.waitUntil(lambda: len(view.answers) == 2)
+    qtbot.wait(60)
+    first, second = view.answers
+    assert second._think.isChecked()  # it was shown
+    assert not first._think.isChecked()
+    assert len(first.body.extraSelections()) == 1
+
+
+def unfolded(view: ChatView, qtbot: QtBot, at: int) -> Question:
+    """The question of a turn of the path, seen whole."""
+    question = view.reveal(view._turns[at])
+    assert isinstance(question, Question)
+    qtbot.waitUntil(lambda: question.body.rendered and question._fold.isVisible())
+    question._fold.click()
+    qtbot.waitUntil(lambda: question.height() > question.body.height() > 3_000)
+    return question
+
+
+def with_a_long_question(view: ChatView) -> Conversation:
+    conversation = Conversation()
+    for i in range(30):
+        exchange(conversation, f"Question {i}", "word " * 300)
+        if i == 8:
+            exchange(conversation, "\n".join(f"line {i}" for i in range(200)), "Yes.")
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    return conversation
+
+
+def test_a_question_that_is_folded_again_is_seen(view: ChatView, qtbot: QtBot) -> None:
+    with_a_long_question(view)
+    question, bar = unfolded(view, qtbot, 18), view.verticalScrollBar()
+    bar.setValue(question.y() + question.height() - 300)  # where the button is
+    question._fold.click()
+    qtbot.waitUntil(lambda: question.height() < 500)
+    assert 0 <= question.y() - bar.value() < 100
+    question._fold.click()  # and where its top is seen, all stays where it is
+    before = question.y() - bar.value()
+    qtbot.waitUntil(lambda: question.height() > 3_000)
+    question._fold.click()
+    qtbot.waitUntil(lambda: question.height() < 500)
+    assert question.y() - bar.value() == before
+
+
+def test_what_is_unfolded_stays_so_when_it_was_far_away(view: ChatView, qtbot: QtBot) -> None:
+    conversation = with_a_long_question(view)
+    thought = conversation.path()[19]
+    thought.reasoning, thought.end = "hm\n" * 40, End.DONE
+    question, bar = unfolded(view, qtbot, 18), view.verticalScrollBar()
+    view.reveal(thought)
+    answer = view.answer_of(thought)
+    assert answer is not None
+    answer._think.click()
+    top, height = question.y(), question.height()
+    view.go_down()
+    assert question.turn.id not in view._shown
+    assert thought.id not in view._shown
+    bar.setValue(top + height // 2)
+    again = view._shown[question.turn.id]
+    assert isinstance(again, Question)
+    assert again is not question
+    qtbot.waitUntil(lambda: again.rendered)
+    qtbot.waitUntil(lambda: again.height() == height)
+    assert bar.value() - again.y() == height // 2  # nothing moved
+    view.reveal(thought)
+    answer = view.answer_of(thought)
+    assert answer is not None
+    assert answer._thoughts.isVisible()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_question_that_is_written_in_other_colours_keeps_its_button(
+    view: ChatView, look: Theme, qtbot: QtBot, whole: bool
+) -> None:
+    conversation = Conversation()
+    exchange(conversation, "\n".join(f"line {i}" for i in range(900)), "Yes.")
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    qtbot.waitUntil(lambda: question.body.rendered)
+    question._fold.setChecked(whole)
+    question._fold.setFocus()
+    before = question._seen.size()
+    try:
+        look.choose("dark")
+        assert not question.body.rendered
+        qtbot.waitUntil(lambda: question.body.rendered)
+        assert question._fold.hasFocus()
+        assert question._seen.size() == before
+    finally:
+        look.choose("light")
+    qtbot.waitUntil(lambda: question.body.rendered)
+    assert question._fold.hasFocus()
+    look.set_text_size(20)  # what it says then is as high as it is there
+    try:
+        qtbot.waitUntil(
+            lambda: question.body.rendered and question._seen.height() > before.height()
+        )
+    finally:
+        look.set_text_size(15)
+    qtbot.waitUntil(lambda: question.body.rendered and question._seen.size() == before)
 
 
 def test_a_long_question_is_folded(view: ChatView, qtbot: QtBot) -> None:
