@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import logging
-import mimetypes
+import unicodedata
 from pathlib import Path
 from typing import Final
 
@@ -17,9 +17,19 @@ from app.errors import AttachmentError, SlipstreamError, valid_text
 MOST: Final = 8_000_000
 """Bytes of a text file: what no context holds anyway."""
 _MOST_PDF: Final = 100_000_000
-_KINDS: Final = {"image": "a picture", "audio": "sound", "video": "a film"}
-"""What a file that is no text is by its name."""
-_JOINER: Final = "\u200d"  # of several emoji to one
+_KINDS: Final = {
+    suffix: kind
+    for kind, suffixes in {
+        "a picture": "avif bmp gif heic ico jpeg jpg png psd tif tiff webp",
+        "sound": "aac aif aiff flac m4a mp3 oga ogg opus wav wma",
+        "a film": "avi m4v mkv mov mp4 mpeg mpg webm wmv",
+    }.items()
+    for suffix in suffixes.split()
+}
+"""What a file that is no text is by its name. Not by the system's types, which differ: to some
+`.ts` is a film and no TypeScript. Nothing is here that text is called, as `.svg`."""
+
+_JOINERS: Final = "\u200c\u200d"  # of letters and of several emoji: they are seen
 _MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -50,14 +60,18 @@ def read(path: Path) -> Attachment:
 
 def _seen(name: str) -> str:
     """A file's name as one line that reads as it runs."""
-    name = "".join(
-        sign if sign.isprintable() or sign == _JOINER else " " for sign in valid_text(name)
-    )
+    signs = (sign for sign in valid_text(name) if sign in _JOINERS or not _unseen(sign))
+    name = "".join(sign if sign.isprintable() or sign in _JOINERS else " " for sign in signs)
     return " ".join(name.replace("`", "'").split())
 
 
+def _unseen(sign: str) -> bool:
+    """Whether it takes no room, as one that turns the direction."""
+    return unicodedata.category(sign) == "Cf"
+
+
 def _of_text(raw: bytes, name: str) -> str:
-    kind = _KINDS.get((mimetypes.guess_type(name)[0] or "").partition("/")[0])
+    kind = _KINDS.get(Path(name).suffix.lower().removeprefix("."))
     what = f"it is {kind}, and models read text here" if kind else ""
     try:
         text = raw.decode("utf-16" if raw.startswith(_MARKS) else "utf-8-sig")

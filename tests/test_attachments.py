@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mimetypes
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,9 @@ def test_the_text_of_a_pdf_file(tmp_path: Path) -> None:
         ("a`tick`.md", "a'tick'.md"),
         ("\u202egpj.exe.txt", "gpj.exe.txt"),
         ("日本語 👩\u200d👧.txt", "日本語 👩\u200d👧.txt"),
+        ("می\u200cخواهم.txt", "می\u200cخواهم.txt"),
+        ("left\u200fright\u2066s\u2069.txt", "leftrights.txt"),
+        ("\ufeffsoft\u00adly.txt", "softly.txt"),
     ],
 )
 def test_a_name_is_one_line_that_reads_as_it_runs(tmp_path: Path, name: str, seen: str) -> None:
@@ -74,6 +78,16 @@ def test_a_name_is_one_line_that_reads_as_it_runs(tmp_path: Path, name: str, see
 @pytest.mark.parametrize("name", ["a.svg", "a.ts"])  # by their names a picture and a film
 def test_what_is_text_is_read_whatever_it_is_called(tmp_path: Path, name: str) -> None:
     assert attachments.read(written(tmp_path, name, b"<svg/>")).text == "<svg/>"
+
+
+@pytest.mark.parametrize("name", ["a.svg", "a.ts", "a.mts"])
+def test_what_a_system_takes_for_a_film_may_be_text_of_another_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(mimetypes, "guess_type", lambda *_, **__: ("video/mp2t", None))
+    with pytest.raises(AttachmentError, match="no text in UTF-8") as caught:
+        attachments.read(written(tmp_path, name, b"caf\xe9"))
+    assert caught.value.remedy == "Save it as UTF-8 text and attach that."
 
 
 def odd(old: bytes, new: bytes) -> bytes:
@@ -98,6 +112,7 @@ def empty_pdf(password: str = "") -> bytes:
         ("a.bin", b"\x7fELF\0\0", "no text"),
         ("a.png", b"\x89PNG", "it is a picture"),
         ("a.mp3", b"\xff\xfb\x90", "it is sound"),
+        ("A.MOV", b"\0\0\0\x14ftypqt", "it is a film"),
         ("a.txt", b"  \n", "empty"),
         ("a.pdf", b"%PDF-1.4 oops", "no PDF file that can be read"),
         ("a.pdf", b"", "no PDF file that can be read"),
