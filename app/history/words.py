@@ -20,14 +20,16 @@ def fill(connection: sqlite3.Connection) -> None:
 
 
 def make_again(connection: sqlite3.Connection) -> None:
-    """In place of one that is damaged, whole or not at all."""
+    """In place of one that is damaged, whole or not at all. Raises one of `schema.FAULTS`."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         for words, _, _ in _OF:
             made = "SELECT sql FROM sqlite_master WHERE name = ?"
-            (definition,) = connection.execute(made, (words,)).fetchone()
+            row = connection.execute(made, (words,)).fetchone()
+            if row is None or row[0] is None:
+                raise sqlite3.DatabaseError(f"the table {words} is gone")
             connection.execute(f"DROP TABLE {words}")
-            connection.execute(definition)
+            connection.execute(row[0])
         fill(connection)
         connection.execute("COMMIT")
     except BaseException:

@@ -19,7 +19,7 @@ from app.engine.figures import Figures
 from app.engine.messages import FinishReason
 from app.engine.stats import RoundTotals
 from app.errors import ContextFullError
-from app.history import Codec, History, Hit, Opened, schema
+from app.history import Codec, History, Hit, Opened, schema, words
 
 Open = Callable[[], tuple[History, Opened]]
 
@@ -320,3 +320,14 @@ def test_a_chat_without_a_name_has_one(open_history: Open) -> None:
     assert open_history()[1].chats[0].title == UNNAMED
     turn = Turn(Role.USER, None)
     assert turn.role is Role.USER
+
+
+def test_words_that_are_gone_are_a_fault_of_the_file(open_history: Open, path: Path) -> None:
+    history, _ = open_history()
+    save(history, chat_of("a question", "an answer"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE turn_words")
+        with pytest.raises(schema.FAULTS, match="turn_words"):
+            words.make_again(connection)
+        assert not connection.in_transaction
+        assert connection.execute("SELECT count(*) FROM chat_words").fetchone() == (1,)

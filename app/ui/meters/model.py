@@ -117,7 +117,10 @@ class Counters:
 
     @property
     def paused(self) -> bool:
-        """Whether the last rounds were plain steps because nothing else paid."""
+        """Whether the last rounds were plain steps because nothing else paid. Of what is kept it
+        is known only where no round drafted."""
+        if self.kept:
+            return self.kept.paused and not self.kept.totals.drafted
         return bool(self._recent) and all(r.reason is WidthReason.PLAIN for r in self._recent)
 
     @property

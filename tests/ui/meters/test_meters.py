@@ -321,6 +321,29 @@ def test_an_answer_that_gained_is_told_by_that_however_it_ended(shown: Meters) -
     assert str(verdict(shown)) == "Drafting paused: not worth it for this text."
 
 
+@pytest.mark.parametrize(
+    ("reason", "says"),
+    [
+        (WidthReason.PLAIN, "Drafting paused: not worth it for this text."),
+        (WidthReason.FIXED, "Nothing was drafted for this answer."),
+    ],
+)
+def test_an_answer_that_is_shown_again_reads_as_before(
+    shown: Meters, bridge: EngineBridge, reason: WidthReason, says: str
+) -> None:
+    shown.show("t1", None)
+    reply = bridge.ask(HELLO, AskParams())
+    shown.follow(reply, "t1")
+    reply.decoded.emit("It is", "", [step(reason)] * 2)
+    whole = answer(totals=shown.counters.totals)
+    reply.finished.emit(whole)
+    assert str(verdict(shown)) == says
+    shown.follow(bridge.ask(HELLO, AskParams()), "t2")  # so that it is followed no more
+    shown.show("t2", None)
+    shown.show("t1", Figures.of(whole, paused=reason is WidthReason.PLAIN))
+    assert str(verdict(shown)) == says
+
+
 def test_no_row_of_guesses_where_nothing_is_drafted(qtbot: QtBot, shown: Meters) -> None:
     panel = MeterPanel(shown)
     qtbot.addWidget(panel)
