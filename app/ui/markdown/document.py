@@ -84,7 +84,7 @@ class _Place:
     code: int | None = None  # the decoration of the code that is open
     begun: bool = False  # that code has a line
     table: Table | None = None
-    grid: int | None = None  # the decoration of that table
+    table_at: int | None = None  # the decoration of that table
     shape: QTextBlockFormat = field(default_factory=QTextBlockFormat)  # of lines that follow
     chars: QTextCharFormat = field(default_factory=QTextCharFormat)
 
@@ -277,7 +277,7 @@ class DocumentWriter:
         if lined:
             self._place.last = "wide"
         here, left = self._cursor.position(), self._left(self._place.frames)
-        self._place.grid = len(self._decorations)
+        self._place.table_at = len(self._decorations)
         kind = Kind.WIDE if lined else Kind.GRID
         self._decorations.append(Decoration(kind, table.start, here, left, open=True))
 
@@ -287,10 +287,10 @@ class DocumentWriter:
 
     def end_table(self) -> None:
         self._reach()
-        if self._place.grid is not None:
-            grid = self._decorations[self._place.grid]
-            self._decorations[self._place.grid] = replace(grid, open=False)
-        self._place.table = self._place.grid = None
+        if self._place.table_at is not None:
+            table = self._decorations[self._place.table_at]
+            self._decorations[self._place.table_at] = replace(table, open=False)
+        self._place.table = self._place.table_at = None
 
     # --- own ------------------------------------------------------------------------
 
@@ -413,9 +413,9 @@ class DocumentWriter:
     def _reach(self) -> None:
         """Quotes that are open reach to the end of the page, and so does a table."""
         here = self._cursor.position()
-        if self._place.grid is not None:
-            grid = self._decorations[self._place.grid]
-            self._decorations[self._place.grid] = replace(grid, end=here)
+        if self._place.table_at is not None:
+            table = self._decorations[self._place.table_at]
+            self._decorations[self._place.table_at] = replace(table, end=here)
         for frame in self._place.frames:
             if frame.decoration is not None:
                 quote = self._decorations[frame.decoration]

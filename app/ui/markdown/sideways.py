@@ -94,7 +94,7 @@ class _Bar(QScrollBar):
 class _Piece:
     def __init__(self, view: QTextBrowser) -> None:
         self._view = view
-        self._code: Decoration | None = None
+        self._decoration: Decoration | None = None
         self._sign = 0.0  # the width of a letter
         self._measured, self._widest = -1, 0.0  # up to which block, and what that came to
         self.left = self.right = self.top = self.bottom = 0
@@ -118,24 +118,26 @@ class _Piece:
         return self._bar is not None and self._bar.maximum() > 0
 
     def show(self, piece: Decoration) -> None:
-        if self._code is None or self._code.start != piece.start:
+        if self._decoration is None or self._decoration.start != piece.start:
             self._measured, self._widest = -1, 0.0
-        self._code = piece
+        self._decoration = piece
 
     def place(self, area: QRectF) -> bool:
-        assert self._code is not None
+        assert self._decoration is not None
         self.left, self.right = round(area.left()) + 1, round(area.right()) - 1
-        above = Space.XS if self._code.kind is Kind.WIDE else 0  # lines between cells reach out
+        above = (
+            Space.XS if self._decoration.kind is Kind.WIDE else 0
+        )  # lines between cells reach out
         self.top, self.bottom = round(area.top()) - above, round(area.bottom())
         room = area.right()
-        block = self._view.document().findBlock(self._code.start)
+        block = self._view.document().findBlock(self._decoration.start)
         measured = True
-        if self._code.kind is Kind.GRID:
+        if self._decoration.kind is Kind.GRID:
             self._widest = area.left() + spread(block)
-        elif self._code.kind is Kind.FORMULA:  # another one when it is set
+        elif self._decoration.kind is Kind.FORMULA:  # another one when it is set
             self._widest = reach(block)
         else:
-            measured = self._measure(self._view.document(), self._code)
+            measured = self._measure(self._view.document(), self._decoration)
             room -= Space.L
         over = max(0, round(self._widest - room))
         if not over and self._bar is None:
