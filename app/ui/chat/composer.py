@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.drafting import Attachment, Draft
+from app.errors import AttachmentError
 from app.ui.chat.chips import Chips
 from app.ui.look import theme, words
 from app.ui.look.controls import Elided, repolish
@@ -148,6 +149,14 @@ class Field(QTextEdit):
 def local_files(source: QMimeData) -> list[Path]:
     """Files of this machine that are pasted or dropped."""
     return [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
+
+
+def no_picture() -> AttachmentError:
+    """Why a picture that is pasted or dropped goes nowhere."""
+    return AttachmentError(
+        "The picture is not attached: models read text here.",
+        remedy="Paste or attach what it says.",
+    )
 
 
 class Composer(QFrame):

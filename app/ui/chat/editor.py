@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app.ui.chat.composer import Field
+from app import attachments
+from app.drafting import Attachment
+from app.errors import SlipstreamError
+from app.ui import task
+from app.ui.chat.composer import Field, no_picture
 from app.ui.look.language import tr
+from app.ui.look.notice import Notice
 from app.ui.look.theme import Space
 
 _MOST_LINES: Final = 16
@@ -33,6 +40,9 @@ class QuestionEditor(QFrame):
         self.field.textChanged.connect(self._edited)
         self.field.send_wanted.connect(self._ask)
         self.field.long_pasted.connect(self.field.insertPlainText)
+        self.field.files_given.connect(self._attach)
+        self.field.picture_given.connect(lambda: self._refuse(no_picture()))
+        self._reading = 0  # files: it is asked with them
         self._cancel = QPushButton(tr("Cancel"))
         self._cancel.setProperty("kind", "outline")
         self._send = QPushButton(tr("Ask again"))
@@ -45,7 +55,7 @@ class QuestionEditor(QFrame):
         buttons.addStretch(1)
         buttons.addWidget(self._cancel)
         buttons.addWidget(self._send)
-        column = QVBoxLayout(self)
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(Space.M, Space.M, Space.M, Space.M)
         column.setSpacing(Space.S)
         column.addWidget(self.field)
@@ -68,7 +78,36 @@ class QuestionEditor(QFrame):
         return super().eventFilter(watched, event)
 
     def _edited(self) -> None:
-        self._send.setEnabled(bool(self.field.toPlainText().strip()))
+        self._send.setEnabled(bool(self.field.toPlainText().strip()) and not self._reading)
+
+    def _attach(self, files: Sequence[Path]) -> None:
+        """Read files off the main thread; each is written behind the text, or refused."""
+        for file in files:
+            self._read(file)
+        self._edited()
+
+    def _read(self, file: Path) -> None:
+        self._reading += 1
+        task.run(self, lambda *_: attachments.read(file), self._write, self._refuse_file)
+
+    def _write(self, attachment: Attachment) -> None:
+        """As a message has it where it is first written."""
+        self._reading -= 1
+        end = QTextCursor(self.field.document())
+        end.movePosition(QTextCursor.MoveOperation.End)
+        apart = "\n\n" if self.field.toPlainText().strip() else ""
+        end.insertText(apart + attachment.message())
+        self._edited()
+
+    def _refuse_file(self, error: SlipstreamError) -> None:
+        self._reading -= 1
+        self._edited()
+        self._refuse(error)
+
+    def _refuse(self, error: SlipstreamError) -> None:
+        told = Notice(error.message, error.remedy, level="error")
+        self._column.insertWidget(self._column.count() - 1, told)
+        told.show()
 
     def _ask(self) -> None:
         if self._send.isEnabled():

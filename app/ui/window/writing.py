@@ -16,9 +16,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import attachments
 from app.conversation import Conversation
 from app.drafting import Attachment, Draft
-from app.errors import AttachmentError
 from app.ui import task
-from app.ui.chat.composer import Composer
+from app.ui.chat.composer import Composer, no_picture
 from app.ui.chat.context import Context, Use
 from app.ui.look import words
 from app.ui.window.controller import Controller
@@ -112,12 +111,7 @@ class Writing(QObject):
         task.run(self, lambda progress, cancel: attachments.read(file), attach, refuse)
 
     def _refuse_picture(self) -> None:
-        self._controller.refused.emit(
-            AttachmentError(
-                "The picture is not attached: models read text here.",
-                remedy="Paste or attach what it says.",
-            )
-        )
+        self._controller.refused.emit(no_picture())
 
     def _edited(self) -> None:
         self._sending = False

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QPaintEvent, QTextCursor
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QGuiApplication, QImage, QPaintEvent, QTextCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -180,6 +181,42 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
     qtbot.keyClicks(question._editor.field, " And two?")
     qtbot.keyClick(question._editor.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert edited == [(question.turn, "One? And two?")]
+
+
+def test_files_go_into_a_question_that_is_edited_or_are_refused(
+    view: ChatView, qtbot: QtBot, tmp_path: Path
+) -> None:
+    conversation = Conversation()
+    exchange(conversation, "One?", "first")
+    view.resize(700, 600)
+    view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    edited: list[str] = []
+    view.edited.connect(lambda turn, text: edited.append(text))
+    question.start_editing()
+    editor = question._editor
+    assert editor is not None
+    good, bad = tmp_path / "good.txt", tmp_path / "bad.bin"
+    good.write_text("It is two.")
+    bad.write_bytes(b"\0\1\2\xff")
+    files, picture = QMimeData(), QMimeData()
+    files.setUrls([QUrl.fromLocalFile(str(bad)), QUrl.fromLocalFile(str(good))])
+    picture.setImageData(QImage(4, 4, QImage.Format.Format_RGB32))
+
+    def told() -> list[str]:
+        return [n.message for n in editor.findChildren(Notice) if n.isVisible()]
+
+    editor.field.insertFromMimeData(files)
+    assert not editor._send.isEnabled()  # they would not be in it
+    qtbot.waitUntil(editor._send.isEnabled)
+    assert len(told()) == 1
+    assert "bad.bin" in told()[0]
+    editor.field.insertFromMimeData(picture)
+    assert told()[1].startswith("The picture is not attached")
+    editor._send.click()
+    assert edited == ["One?\n\nFile `good.txt`:\n\n```txt\nIt is two.\n```"]
 
 
 @pytest.mark.parametrize(("width", "times"), [(360, 4), (700, 4), (700, 18)])
