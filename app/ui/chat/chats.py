@@ -27,6 +27,7 @@ class Chats(QStackedWidget):
     chosen = Signal(object)  # Turn
     removed = Signal(object)  # Turn
     whole_wanted = Signal()
+    focus_left = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,7 +79,7 @@ class Chats(QStackedWidget):
         view.live_of = self._live_of
         view.offer_model(*self._offer)
         names = "suggested model_wanted link_chosen again_wanted go_on_wanted edited chosen removed"
-        names += " shorter_wanted whole_wanted wrap_chosen"
+        names += " shorter_wanted whole_wanted wrap_chosen focus_left"
         for name in names.split():
             getattr(view, name).connect(getattr(self, name))
         self.addWidget(view)

@@ -17,6 +17,7 @@ from app.ui import task
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
+from app.ui.look.controls import holds_focus
 from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import Line, beside_rule, lines
@@ -93,6 +94,7 @@ class Question(QWidget):
     chosen = Signal(object)  # Turn
     unfolded = Signal(bool)  # whether what is folded in it is shown
     edited = Signal(object, str)  # Turn, the new text
+    focus_left = Signal()  # what has the focus is about to go
     removed = Signal(object)  # Turn
 
     def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
@@ -193,6 +195,8 @@ class Question(QWidget):
 
     def stop_editing(self) -> None:
         if self._editor is not None:
+            if holds_focus(self._editor):
+                self.focus_left.emit()
             self._editor.hide()
             self._editor.deleteLater()
             self._editor = None

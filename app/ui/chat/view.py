@@ -22,6 +22,7 @@ from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import FOLDED, AnswerView, Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.column import edge
+from app.ui.look.controls import holds_focus
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
@@ -67,6 +68,7 @@ class ChatView(QScrollArea):
     chosen = Signal(object)  # Turn: beside the one that is shown
     removed = Signal(object)  # Turn
     whole_wanted = Signal()  # the model is to read all of it again
+    focus_left = Signal()  # what has the focus is about to go
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -302,8 +304,8 @@ class ChatView(QScrollArea):
 
     def _needed(self, turn: Turn) -> bool:
         """Whether a message that is a widget must stay one: it grows, or is worked in."""
-        message, focus = self._shown[turn.id], QApplication.focusWidget()
-        return message.busy or (focus is not None and message.isAncestorOf(focus))
+        message = self._shown[turn.id]
+        return message.busy or holds_focus(message)
 
     def _measure(self, message: Question | AnswerView) -> int:
         layout = message.layout()
@@ -320,6 +322,7 @@ class ChatView(QScrollArea):
         if turn.role is Role.USER:
             message = Question(turn, self._page)
             message.edited.connect(self.edited)
+            message.focus_left.connect(self.focus_left)
         else:
             message = AnswerView(turn, self._page)
             message.again_wanted.connect(self.again_wanted)
@@ -354,6 +357,8 @@ class ChatView(QScrollArea):
 
     def _drop(self, id_: str) -> None:
         message = self._shown.pop(id_)
+        if holds_focus(message):
+            self.focus_left.emit()
         message.hide()
         message.deleteLater()
 

@@ -36,6 +36,12 @@ def press_focused(event: QKeyEvent) -> bool:
     return True
 
 
+def holds_focus(widget: QWidget) -> bool:
+    """Whether the focus is within a widget."""
+    focused = QApplication.focusWidget()
+    return focused is not None and widget.isAncestorOf(focused)
+
+
 def repolish(widget: QWidget) -> None:
     """Have the style read the widget's properties again."""
     widget.style().unpolish(widget)

@@ -334,6 +334,7 @@ class MainWindow(QMainWindow):
         self.chats.chosen.connect(controller.choose)
         self.chats.removed.connect(controller.remove)
         self.chats.whole_wanted.connect(controller.remember_all)
+        self.chats.focus_left.connect(self.composer.field.setFocus)
         self._offer_room()
         controller.edited.connect(self._show_options)
         controller.edited.connect(self.context.recount)

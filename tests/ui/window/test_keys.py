@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
+from app.ui.chat.message import AnswerView, Question
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
@@ -181,3 +182,35 @@ def test_right_to_left_goes_by_the_paragraph(open_window: OpenWindow) -> None:
     assert start[0] < 10
     assert start[1] > field.viewport().width() / 2  # they begin at the right
     assert start[2] > field.viewport().width() / 2
+
+
+@pytest.mark.parametrize("pressed", ["again", "other", "delete", "delete question", "ask", "leave"])
+def test_keys_go_to_the_composer_when_the_message_that_had_them_goes(
+    open_window: OpenWindow, ask: Ask, qtbot: QtBot, wait_until: WaitUntil, pressed: str
+) -> None:
+    """Qt would take the next that it finds, far away, and the next key would press that."""
+    window = open_window(BatchEngine(Script(text="fine")))
+    for text in ("One", "Two"):
+        ask(window, text)
+    window.controller.again()
+    wait_until(lambda: not window.controller.busy and len(window.chats.view.messages) == 4)
+    question, answer = window.chats.view.messages[-2:]
+    assert isinstance(question, Question)
+    assert isinstance(answer, AnswerView)
+    wait_until(answer._again.isVisible)
+    if pressed in ("ask", "leave"):
+        question.start_editing()
+    button = {
+        "again": lambda: answer._again,
+        "other": lambda: answer._branches._back,
+        "delete": lambda: answer._delete,
+        "delete question": lambda: question._delete,
+        "ask": lambda: question._editor and question._editor._send,
+        "leave": lambda: question._editor and question._editor._cancel,
+    }[pressed]()
+    assert button is not None
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert window.composer.field.hasFocus()
+    wait_until(lambda: not window.controller.busy)
+    assert window.composer.field.hasFocus()
