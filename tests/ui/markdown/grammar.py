@@ -11,7 +11,7 @@ WORDS = (
     "https://a.b/c_(d)_e. ![pic](file:///etc/passwd) <b>html</b> <br> &amp; \\* \\| \\$5\\(x\\) "
     "$a*b*c$ $5 $6 \\[y\\] [^1] *open **bad_ _u_ snake_case 👩‍👩‍👧‍👦 é 日本語 见https://a.b/路 "
     "العربية עברית \u202eoverride \u2067iso - + 1. # > | || --- === ``` ~~~ $$ [x] [ ] \\ \t "
-    "a[^note] [^ab]+"
+    "a[^note] [^ab]+ 結果[^note]は so?[^note] un**believ**able (`a_b`),"
 ).split(" ")
 
 word = st.sampled_from(WORDS)
@@ -67,7 +67,9 @@ def _indent(lines: list[str], first: str, rest: str, lazy: bool) -> list[str]:
 
 
 def _container(inner: Any) -> Any:
-    marks = st.sampled_from(["- ", "* ", "1. ", "2) ", "-   ", "> ", ">", "-\t", "- [x] ", "10. "])
+    marks = st.sampled_from(
+        ["- ", "* ", "1. ", "2) ", "-   ", "> ", ">", "-\t", "- [x] ", "10. ", "123. "]
+    )
 
     def wrap(parts: list[list[str]], mark: str, blank: bool, lazy: bool) -> list[str]:
         result: list[str] = []
