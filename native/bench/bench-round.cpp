@@ -136,6 +136,16 @@ outcome on_text(opened_pair & pair, const device & d, const text & t, int block)
     return { rate(times, 0, times.size()), worst_window(times), settled, settled / best_fixed(d, t, k_tokens, 8) };
 }
 
+void print_texts(opened_pair & pair, const device & d, int block) {
+    const char * separator = "";
+    for (const text & t : k_texts) {
+        const outcome o = on_text(pair, d, t, block);
+        std::printf("%s\"%s\": {\"answer\": %.3f, \"window\": %.3f, \"settled\": %.3f, \"share\": %.3f, \"asked\": %.2f}", separator, t.name,
+            o.answer, o.window, o.settled, o.share, t.share);
+        separator = ", ";
+    }
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -201,15 +211,8 @@ int main(int argc, char ** argv) {
         }
     }
     std::printf("}, \"texts\": {");
-    const char * separator = "";
-    for (const text & t : k_texts) {
-        if (!with_texts) {
-            break;
-        }
-        const outcome o = on_text(pair, measured, t, block);
-        std::printf("%s\"%s\": {\"answer\": %.3f, \"window\": %.3f, \"settled\": %.3f, \"share\": %.3f, \"asked\": %.2f}", separator, t.name,
-            o.answer, o.window, o.settled, o.share, t.share);
-        separator = ", ";
+    if (with_texts) {
+        print_texts(pair, measured, block);
     }
     std::printf("}}\n");
     return 0;

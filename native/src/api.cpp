@@ -41,10 +41,8 @@ template <typename F> slip_status guarded(slip_error * error, F && body) {
         return SLIP_OK;
     } catch (const slip_failure & failure) {
         return fail(error, failure.status, failure.what(), failure.remedy.c_str());
-    } catch (const std::bad_alloc &) {
-        return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
     } catch (const std::exception & exception) {
-        if (watch.failed()) {
+        if (watch.failed() || dynamic_cast<const std::bad_alloc *>(&exception)) {
             return fail(error, SLIP_ERROR_MEMORY, "There is not enough memory.", "Choose a smaller context or model.");
         }
         return fail(error, SLIP_ERROR_INTERNAL, exception.what(), "");

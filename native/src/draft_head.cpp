@@ -20,8 +20,9 @@ ggml_backend_buffer_type_t buffer_type(const ggml_tensor * head, ggml_backend_t 
     return std::strcmp(ggml_backend_buft_name(of_head), "CPU_KQUANTS") == 0 ? of_head : ggml_backend_get_default_buffer_type(backend);
 }
 
-// Memory for the tensors of `ctx`; where it is measured, none, and nothing that is used must look for it.
-ggml_backend_buffer_ptr allocate(ggml_context * ctx, ggml_backend_buffer_type_t type, bool measure) {
+} // namespace
+
+ggml_backend_buffer_ptr slip_allocate(ggml_context * ctx, ggml_backend_buffer_type_t type, bool measure) {
     if (!measure) {
         return ggml_backend_buffer_ptr(ggml_backend_alloc_ctx_tensors_from_buft(ctx, type));
     }
@@ -31,8 +32,6 @@ ggml_backend_buffer_ptr allocate(ggml_context * ctx, ggml_backend_buffer_type_t 
     }
     return none;
 }
-
-} // namespace
 
 slip_draft_head::slip_draft_head(ggml_tensor * head, const slip_gguf_file & file, const char * name, const llama_vocab * vocab, ggml_backend_t backend,
         int32_t rows, bool measure) : head_(head), backend_(backend) {
@@ -60,8 +59,8 @@ bool slip_draft_head::gather(int32_t rows, bool measure) {
     }
     bytes_ = ggml_backend_alloc_ctx_tensors_from_buft_size(tensors_.get(), types[0]) +
              ggml_backend_alloc_ctx_tensors_from_buft_size(tokens_tensor_.get(), types[1]);
-    memory_        = allocate(tensors_.get(), types[0], measure);
-    tokens_memory_ = allocate(tokens_tensor_.get(), types[1], measure);
+    memory_        = slip_allocate(tensors_.get(), types[0], measure);
+    tokens_memory_ = slip_allocate(tokens_tensor_.get(), types[1], measure);
     if (!memory_ || !tokens_memory_) {
         throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter's rows of the head.", "Choose a smaller context.");
     }

@@ -15,6 +15,9 @@
 #include <cstdint>
 #include <memory>
 
+// Memory of `type` for the tensors of `ctx`; where it is measured, none, and nothing that is used must look for it.
+ggml_backend_buffer_ptr slip_allocate(ggml_context * ctx, ggml_backend_buffer_type_t type, bool measure);
+
 class slip_draft_head {
 public:
     // Of `head` [n_embd, n_vocab], which is tensor `name` of `file`, on `backend`; `rows` as slip_draft_vocabulary::rows() counts

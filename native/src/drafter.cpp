@@ -174,18 +174,11 @@ llama_token * slip_drafter::staged_tokens() const {
     return reinterpret_cast<llama_token *>(staged<char>(in_.mask_full) + ggml_nbytes(in_.mask_full));
 }
 
-// Memory for tensors on the device; of a drafter that is measured, none, and nothing that is used must look for it.
+// Memory for tensors on the device, counted.
 ggml_backend_buffer_ptr slip_drafter::allocate(ggml_context * ctx) {
     ggml_backend_buffer_type_t type = ggml_backend_get_default_buffer_type(backend_);
     taken_.device += ggml_backend_alloc_ctx_tensors_from_buft_size(ctx, type);
-    if (!measure_) {
-        return ggml_backend_buffer_ptr(ggml_backend_alloc_ctx_tensors_from_buft(ctx, type));
-    }
-    ggml_backend_buffer_ptr none(ggml_backend_buft_alloc_buffer(type, 0));
-    for (ggml_tensor * t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
-        t->buffer = none.get();
-    }
-    return none;
+    return slip_allocate(ctx, type, measure_);
 }
 
 slip_drafter_memory slip_drafter::memory() const {

@@ -39,6 +39,17 @@ def exchange(conversation: Conversation, question: str, answer: str) -> None:
     conversation.answer(conversation.ask(question)).text = answer
 
 
+def asked(view: ChatView, qtbot: QtBot, question: str, answer: str) -> Question:
+    """The first message, a question, of a chat of these two that is shown whole."""
+    conversation = Conversation()
+    exchange(conversation, question, answer)
+    view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
+    first = view.messages[0]
+    assert isinstance(first, Question)
+    return first
+
+
 def shown(view: ChatView) -> list[str]:
     return [m.turn.text for m in view.findChildren((Question, AnswerView)) if m.isVisibleTo(view)]  # type: ignore[call-overload]
 
@@ -186,13 +197,8 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
 def test_files_go_into_a_question_that_is_edited_or_are_refused(
     view: ChatView, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    conversation = Conversation()
-    exchange(conversation, "One?", "first")
     view.resize(700, 600)
-    view.show_path(conversation.path())
-    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
-    question = view.messages[0]
-    assert isinstance(question, Question)
+    question = asked(view, qtbot, "One?", "first")
     edited: list[str] = []
     view.edited.connect(lambda turn, text: edited.append(text))
     question.start_editing()
@@ -223,13 +229,8 @@ def test_files_go_into_a_question_that_is_edited_or_are_refused(
 def test_a_question_that_is_edited_is_seen_whole(
     view: ChatView, qtbot: QtBot, width: int, times: int
 ) -> None:
-    conversation = Conversation()
-    exchange(conversation, "A question of many words that goes on and on. " * times, "Yes.")
     view.resize(width, 500)
-    view.show_path(conversation.path())
-    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
-    question = view.messages[0]
-    assert isinstance(question, Question)
+    question = asked(view, qtbot, "A question of many words that goes on and on. " * times, "Yes.")
     question.start_editing()
     assert question._editor is not None
     field = question._editor.field
@@ -241,13 +242,8 @@ def test_a_question_that_is_edited_is_seen_whole(
 
 
 def test_an_edited_question_begins_where_its_words_do(view: ChatView, qtbot: QtBot) -> None:
-    conversation = Conversation()
-    exchange(conversation, "مرحبا، كيف حالك؟", "Yes.")
     view.resize(600, 500)
-    view.show_path(conversation.path())
-    qtbot.waitUntil(lambda: len(view.messages) == 2)  # made in turns, the newest first
-    question = view.messages[0]
-    assert isinstance(question, Question)
+    question = asked(view, qtbot, "مرحبا، كيف حالك؟", "Yes.")
     question.start_editing()
     assert question._editor is not None
     field = question._editor.field
