@@ -330,7 +330,8 @@ def other_number(image: Image, chance: random.Random) -> None:
 
 def known_key(image: Image, chance: random.Random) -> None:
     """A key that llama.cpp reads where it is there, and that no file here has."""
-    (name,) = (v.raw[8:].decode() for k, v in image.keys if k == b"general.architecture")
+    at = image.index("general.architecture")  # an earlier damage can have taken it, or its letters
+    name = "" if at is None else image.keys[at][1].raw[8:].decode("utf-8", "replace")
     key = chance.choice(KNOWN)
     image.set(key.format(name), any_value(chance))
 
