@@ -12,7 +12,6 @@ from app.binding.pair import NativePair, estimate
 from app.binding.quantising import Rounding, quantize, row_bytes
 from app.binding.records import (
     MAX_BLOCK,
-    Costs,
     DeviceInfo,
     Estimate,
     Exactness,
@@ -30,7 +29,6 @@ __all__ = [
     "ABI",
     "MAX_BLOCK",
     "PENALTIES",
-    "Costs",
     "DeviceInfo",
     "Estimate",
     "Exactness",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import POINTER, byref, c_int32
+from ctypes import POINTER, byref, c_int32, sizeof
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from app.binding.arrays import floats, int32, ints, raw_sampling, text
 from app.binding.library import library
 from app.binding.pair import NativePair
+from app.binding.records import Costs
 from app.binding.sampling import Sampling, Verify
 from app.binding.status import check
+from app.binding.structs import Costs as RawCosts
 from app.binding.structs import Error, Past
 
 
@@ -82,3 +84,19 @@ def eval_draft(
     )
     check(status, error)
     return features, hidden
+
+
+def measure_costs(pair: NativePair) -> Costs:
+    """What rounds cost here; takes up to two seconds and forgets all tokens."""
+    costs, error = RawCosts(size=sizeof(RawCosts)), Error()
+    check(library().slip_measure_costs(pair.handle, byref(costs), byref(error)), error)
+    return Costs(costs.plain, costs.draft, costs.draft_one, tuple(costs.verify))
+
+
+def set_costs(pair: NativePair, costs: Costs) -> None:
+    """Gives them to its governor in place of what that knows. Raises OptionError."""
+    raw = RawCosts(sizeof(RawCosts), costs.plain, costs.draft, costs.draft_one)
+    known = costs.verify[: len(raw.verify)]  # wider than any block none is asked for
+    raw.verify[: len(known)] = known
+    error = Error()
+    check(library().slip_set_costs(pair.handle, byref(raw), byref(error)), error)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from app.binding.arrays import floats, int32, ints, place, raw_sampling, text, tokens_of
 from app.binding.library import library
 from app.binding.records import (
-    Costs,
     Estimate,
     Exactness,
     Footprint,
@@ -26,7 +25,6 @@ from app.binding.records import (
 from app.binding.registered import described
 from app.binding.sampling import Sampling, Verify
 from app.binding.status import check
-from app.binding.structs import Costs as RawCosts
 from app.binding.structs import (
     Error,
     Info,
@@ -192,7 +190,7 @@ class NativePair:
     def round(self, n_draft: int, *, governed: bool = False) -> NativeRound:
         """One round with at most `n_draft` drafted tokens; 0 is a plain step.
 
-        `governed`: as many of them as pay, once costs are set.
+        `governed`: as many of them as pay.
         """
         most = int32(n_draft, "n_draft")
         return self._round(
@@ -222,19 +220,6 @@ class NativePair:
         at = int32(row, "row")
         check(self._lib.slip_last_logits(self.handle, at, raw, byref(error)), error)
         return math.isfinite(sum(logits))  # in double precision: one that is none stays in it
-
-    def measure_costs(self) -> Costs:
-        """What rounds cost here; takes up to two seconds and forgets all tokens."""
-        costs, error = RawCosts(size=ctypes.sizeof(RawCosts)), Error()
-        check(self._lib.slip_measure_costs(self.handle, byref(costs), byref(error)), error)
-        return Costs(costs.plain, costs.draft, costs.draft_one, tuple(costs.verify))
-
-    def set_costs(self, costs: Costs) -> None:
-        raw = RawCosts(ctypes.sizeof(RawCosts), costs.plain, costs.draft, costs.draft_one)
-        known = costs.verify[: len(raw.verify)]  # wider than any block none is asked for
-        raw.verify[: len(known)] = known
-        error = Error()
-        check(self._lib.slip_set_costs(self.handle, byref(raw), byref(error)), error)
 
     def learned(self) -> Learned:
         """What the governor has learned of how drafts are accepted, from all governed rounds."""

@@ -78,7 +78,10 @@ def control(
 def penalised(
     logits: NDArray[np.float32], before: Sequence[int], sampling: Sampling
 ) -> NDArray[np.float32]:
-    """The logits [n_vocab] of the place behind `before`, with penalties and biases."""
+    """The logits [n_vocab] of the place behind `before`, with penalties and biases.
+
+    Not by the native library: a control run must not share the fault that it looks for.
+    """
     result = logits.copy()
     for token, bias in sampling.logit_bias:
         result[token] += bias

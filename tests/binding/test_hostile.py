@@ -65,9 +65,10 @@ import itertools, sys
 from pathlib import Path
 import numpy as np
 from app.binding import (
-    Costs, NativePair, NativeVocabulary, Sampling, Verify, estimate, quantize, row_bytes,
+    NativePair, NativeVocabulary, Sampling, Verify, estimate, quantize, row_bytes,
 )
-from app.binding.inspection import choose, eval_draft, eval_target
+from app.binding.inspection import choose, eval_draft, eval_target, measure_costs, set_costs
+from app.binding.records import Costs
 from app.errors import SlipstreamError
 from app.limits import RANGES
 target, draft = map(Path, sys.argv[1:3])
@@ -96,7 +97,7 @@ def on(pair, n):
     tried("round_given", lambda: pair.round_given([1] * 300))
     tried(f"last_logits {n}", lambda: pair.last_logits(n))
     tried(f"finite {n}", lambda: pair.finite(n))
-    tried(f"costs {n}", lambda: pair.set_costs(Costs(n, n, n, (n,) * 300)))
+    tried(f"costs {n}", lambda: set_costs(pair, Costs(n, n, n, (n,) * 300)))
     tried(f"governed {n}", lambda: pair.round(3, governed=True))
     tried(f"eval_target {n}", lambda: eval_target(pair, [1, n]))
     tried(f"rows {n}", lambda: eval_target(pair, prompt, n))
@@ -105,13 +106,14 @@ def on(pair, n):
 
 def everything(pair):
     for call in (
-        pair.reset, pair.chat_template, pair.special_tokens, pair.measure_costs, pair.probe_exact,
+        pair.reset, pair.chat_template, pair.special_tokens, lambda: measure_costs(pair),
+        pair.probe_exact,
         lambda: pair.position, lambda: pair.cancel(False), lambda: pair.tokenize("\\ud800\\0 x"),
         lambda: eval_target(pair, []), lambda: eval_draft(pair, [], 1),
         lambda: eval_target(pair, [1] * 300), lambda: eval_draft(pair, [1] * 300, 1),
         lambda: pair.prompt([]), lambda: pair.prompt([1] * 300), lambda: pair.round_given([]),
-        lambda: pair.set_costs(Costs(float("nan"), 1, 1, ())),
-        lambda: pair.set_costs(Costs(1, 1, float("inf"), (float("nan"),))),
+        lambda: set_costs(pair, Costs(float("nan"), 1, 1, ())),
+        lambda: set_costs(pair, Costs(1, 1, float("inf"), (float("nan"),))),
     ):
         tried("everything", call)
 

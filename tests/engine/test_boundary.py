@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.binding import NativePair, Sampling, Verify
+from app.binding.inspection import measure_costs
 from app.errors import ContextFullError, OptionError
 from app.jobs import JobCancelled
 from app.library import Pair
@@ -72,7 +73,7 @@ def test_a_cancelled_prompt_has_no_answer(pair: NativePair, width: int) -> None:
 def test_costs_in_a_short_context(demo_files: Pair, n_ctx: int) -> None:
     pair = NativePair(demo_files.target, demo_files.draft, n_ctx=n_ctx, threads=1)
     try:
-        costs = pair.measure_costs()
+        costs = measure_costs(pair)
         assert pair.position == 0
         assert costs.plain > 0
         assert costs.draft > 0
@@ -91,7 +92,7 @@ def test_a_context_without_room_for_a_step_has_no_costs(demo_files: Pair) -> Non
     try:
         pair.prompt([1])
         with pytest.raises(ContextFullError):
-            pair.measure_costs()
+            measure_costs(pair)
         assert pair.position == 1
     finally:
         pair.close()

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.binding import MAX_BLOCK, Costs
+from app.binding import MAX_BLOCK
+from app.binding.inspection import measure_costs, set_costs
+from app.binding.records import Costs
 from app.engine import AskParams, Backend, WidthReason
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
@@ -37,7 +39,7 @@ def made_up(plain: float, draft: float, row: float) -> Costs:
 
 def test_measuring_is_short_and_whole(cold: LoadedPair) -> None:
     start = time.perf_counter()
-    found = cold.native.measure_costs()
+    found = measure_costs(cold.native)
     assert time.perf_counter() - start < 2.5
     assert found.plain > 0
     assert found.draft > 0
@@ -61,7 +63,7 @@ def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:
 )
 def test_no_width_changes_the_text(cold: LoadedPair, name: str, given: Costs) -> None:
     plain = ask(cold, QUESTION, AskParams(max_tokens=100, draft=False)).answer
-    cold.native.set_costs(given)
+    set_costs(cold.native, given)
     governed = ask(cold, QUESTION, AskParams(max_tokens=100))
     assert governed.answer.token_ids == plain.token_ids
     told = reasons(governed)
@@ -76,7 +78,7 @@ def test_no_width_changes_the_text(cold: LoadedPair, name: str, given: Costs) ->
 
 def test_costs_must_be_positive(cold: LoadedPair) -> None:
     with pytest.raises(OptionError):
-        cold.native.set_costs(made_up(0.0, 1.0, 1.0))
+        set_costs(cold.native, made_up(0.0, 1.0, 1.0))
 
 
 def test_a_round_waits_once_and_keeps_its_graphs(cold: LoadedPair) -> None:
