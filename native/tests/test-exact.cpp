@@ -9,8 +9,8 @@
 // too: by prefill, by single steps, by a wide pass of which a part was taken back. Prefill in large pieces may take
 // other kernels of a GPU: its line says `note` there, not FAILED.
 //
-// --quick takes some widths, two shapes of products, and attention over the caches of --kv alone: for a software
-// renderer, which compiles each shader for seconds.
+// --quick takes some widths, two shapes of products, and attention over the caches of --kv alone, and the CPU reads the
+// contexts: for a software renderer, which compiles each shader for seconds and reads 16,000 tokens for an hour.
 
 #include "random-qwen35.h"
 
@@ -26,10 +26,12 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -45,6 +47,7 @@ struct options {
     std::vector<std::string> files;
 
     bool on_cpu() const { return ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU; }
+    bool read_by_cpu() const { return quick && !on_cpu(); }
 
     // numbers of rows that are compared with one
     std::vector<int> compared() const {
@@ -165,6 +168,20 @@ struct run {
         llama_memory_clear(llama_get_memory(ctx.get()), true);
         held = 0;
     }
+    // All that is held, and back.
+    std::vector<uint8_t> state() {
+        std::vector<uint8_t> out(llama_state_seq_get_size(ctx.get(), 0));
+        llama_state_seq_get_data(ctx.get(), out.data(), out.size(), 0);
+        return out;
+    }
+    void take(const std::vector<uint8_t> & state, int n) {
+        clear();
+        held = n;
+        if (llama_state_seq_set_data(ctx.get(), state.data(), state.size(), 0) != state.size()) {
+            std::printf("a state that the CPU read is refused\n");
+            std::exit(1);
+        }
+    }
     // What the last pass read may go again.
     bool take_back(int n) {
         held -= n;
@@ -185,13 +202,32 @@ struct run {
     }
 };
 
-void test_model(const std::string & name, const std::string & path, const options & opt) {
-    ggml_backend_dev_t devices[] = { opt.device, nullptr };
+llama_model_ptr load(const std::string & path, ggml_backend_dev_t device) {
+    const bool on_cpu = ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_CPU;
+    ggml_backend_dev_t devices[] = { on_cpu ? nullptr : device, nullptr };
     llama_model_params params = llama_model_default_params();
-    params.devices      = opt.on_cpu() ? nullptr : devices;
-    params.n_gpu_layers = opt.on_cpu() ? 0 : 99;
+    params.devices      = devices;
+    params.n_gpu_layers = on_cpu ? 0 : 99;
     params.split_mode   = LLAMA_SPLIT_MODE_NONE;
-    llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
+    return llama_model_ptr(llama_model_load_from_file(path.c_str(), params));
+}
+
+// States by cache and context, of models of one shape: what their weights are is nothing to a cache.
+using states = std::map<std::pair<ggml_type, int>, std::vector<uint8_t>>;
+
+const std::vector<uint8_t> & state_by_cpu(const std::string & path, const options & opt, ggml_type kv, int context, states & known) {
+    std::vector<uint8_t> & state = known[{ kv, context }];
+    if (state.empty()) {
+        const llama_model_ptr model = load(path, ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU));
+        run reader(model.get(), opt, kv, context + opt.widths + 8);
+        reader.prefill(context, 512);
+        state = reader.state();
+    }
+    return state;
+}
+
+void test_model(const std::string & name, const std::string & path, const options & opt, states & known) {
+    const llama_model_ptr model = load(path, opt.device);
     if (!model) {
         report(false, name, "it cannot be loaded");
         return;
@@ -202,8 +238,12 @@ void test_model(const std::string & name, const std::string & path, const option
         for (const int context : opt.contexts) {
             const std::string what = name + ", cache " + ggml_type_name(kv) + (opt.flash ? "" : " without flash attention") +
                 ", context " + std::to_string(context);
-            r.clear();
-            r.prefill(context, 512);
+            if (opt.read_by_cpu()) {
+                r.take(state_by_cpu(path, opt, kv, context, known), context);
+            } else {
+                r.clear();
+                r.prefill(context, 512);
+            }
             r.keep();
             rows alone;
             for (int i = 0; i < opt.widths; ++i) { alone.push_back(r.pass(1, 1)[0]); }
@@ -241,7 +281,7 @@ void test_model(const std::string & name, const std::string & path, const option
             }
 
             // the context itself, read in other pieces
-            if (context <= 1000) {
+            if (context <= 1000 && !opt.read_by_cpu()) {
                 for (const int piece : { 16, 1 }) {
                     r.clear();
                     r.prefill(context, piece);
@@ -261,13 +301,14 @@ struct temporary_file {
 
 void test_random_models(const options & opt) {
     const auto tag = std::chrono::steady_clock::now().time_since_epoch().count();
+    states known;
     for (const ggml_type type : opt.types) {
         temporary_file file("test-exact-" + std::to_string(tag) + "-" + ggml_type_name(type) + ".gguf");
         if (!write_random_qwen35(file.path, opt.shape, type)) {
             report(false, ggml_type_name(type), "the random model cannot be written to " + file.path);
             continue;
         }
-        test_model(std::string("model ") + ggml_type_name(type), file.path, opt);
+        test_model(std::string("model ") + ggml_type_name(type), file.path, opt, known);
     }
 }
 
@@ -351,7 +392,10 @@ void test_op(ggml_backend_t backend, const options & opt, const std::string & wh
 void test_products(ggml_backend_t backend, const options & opt) {
     struct shape { int64_t k, m; };
     std::vector<shape> shapes { { 512, 1024 }, { 1024, 37 }, { 2560, 32 }, { 2560, 4096 }, { 9216, 2560 }, { 3328, 48 }, { 4096, 2560 } };
-    shapes.resize(opt.quick ? 2 : shapes.size());
+    if (opt.quick) {
+        const int64_t n_embd = opt.shape.n_embd;
+        shapes = { { n_embd, 2*n_embd }, { 1024, 37 } };
+    }
     for (const ggml_type type : opt.types) {
         for (const shape s : shapes) {
             test_op(backend, opt, std::string("product ") + ggml_type_name(type) + " " + std::to_string(s.k) + " x " + std::to_string(s.m), [&](graph & g) {
@@ -521,7 +565,8 @@ int main(int argc, char ** argv) {
         test_small_ops(backend.get(), opt);
     }
     for (const std::string & file : opt.files) {
-        test_model(std::filesystem::path(file).filename().string(), file, opt);
+        states known;
+        test_model(std::filesystem::path(file).filename().string(), file, opt, known);
     }
     if (opt.models && opt.files.empty()) {
         test_random_models(opt);
