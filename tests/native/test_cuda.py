@@ -33,7 +33,8 @@ def demo_graphs(tools: Path) -> str:
 
 
 def test_rounds_launch_captured_graphs(demo_graphs: str) -> None:
-    assert demo_graphs.count("ok ") == 3
+    assert demo_graphs.count(" 0 captured, 0 evaluated directly") == 4
+    assert demo_graphs.splitlines()[-1] == "all passed"
 
 
 @pytest.mark.usefixtures("demo_graphs")
