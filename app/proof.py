@@ -12,7 +12,18 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from app.conversation import ChatMessage, Role
-from app.engine import Answer, AskParams, Control, FinishReason, LoadedModel, Sampling, Verify
+from app.engine import (
+    Answer,
+    AskParams,
+    Control,
+    FinishReason,
+    LoadedModel,
+    Plain,
+    Sampling,
+    Speedup,
+    Verify,
+    tokens_per_second,
+)
 from app.errors import OptionError, OutputError
 from app.files import replace_text
 
@@ -120,6 +131,19 @@ class Proof:
     def holds(self) -> bool:
         """Whether drafting changed nothing that the target alone does not change too."""
         return self.at is None or (self.control is not None and self.control.explains)
+
+    @property
+    def speedup(self) -> Speedup | None:
+        """None where the answers are not the same and whole, or nothing that was drafted held."""
+        plain, drafted = self.plain, self.drafted
+        if self.at is not None or drafted.stopped or not 0 < drafted.rounds < plain.rounds:
+            return None
+        tokens = plain.rounds  # a plain step gives one; those of no round are in both
+        return Speedup.between(
+            tokens_per_second(tokens, drafted.decode_ms),
+            Plain(tokens_per_second(tokens, plain.decode_ms)),
+            tokens / drafted.rounds,
+        )
 
     # --- as a file ----------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.conversation import ChatMessage, Role
-from app.engine import AskParams, Control, FinishReason, Sampling, Verify
+from app.engine import AskParams, Control, FinishReason, Sampling, Unmeasured, Verify
 from app.errors import OptionError, OutputError
 from app.proof import Proof, Run, Subject, difference
 
@@ -39,6 +39,17 @@ def test_the_first_difference() -> None:
 
 def test_identical_answers_hold() -> None:
     assert (PROOF.at, PROOF.same, PROOF.holds) == (None, 3, True)
+
+
+def test_its_speed_up_is_one_that_can_be_so() -> None:
+    assert PROOF.speedup is not None
+    assert (PROOF.speedup.times, PROOF.speedup.why) == (None, Unmeasured.UNEVEN)  # 9 ms and 10
+    told = replace(PROOF, drafted=replace(RUN, rounds=1, decode_ms=16.0)).speedup
+    assert told is not None
+    assert told.times == pytest.approx(20 / 16)
+    for drafted in (RUN, replace(RUN, rounds=0), replace(RUN, rounds=1, token_ids=(1, 9, 3))):
+        assert replace(PROOF, drafted=drafted).speedup is None
+    assert differing(1, 2, reason=FinishReason.CANCELLED).speedup is None
 
 
 def test_a_difference_holds_only_if_the_control_run_explains_it() -> None:

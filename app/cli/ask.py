@@ -249,7 +249,7 @@ def block_length(text: str) -> int | None:
 
 
 def _fields(answer: Answer, exact: bool | None, model: LoadedModel) -> dict[str, object]:
-    totals = answer.totals
+    totals, gain = answer.totals, answer.speedup
     return {
         "text": answer.text,
         "reasoning": answer.reasoning,
@@ -265,8 +265,9 @@ def _fields(answer: Answer, exact: bool | None, model: LoadedModel) -> dict[str,
         "rows_from": totals.rows_from,
         "mean_accepted_length": totals.mean_accepted_length,
         "tokens_per_s": totals.tokens_per_s,
-        "plain_tokens_per_s": answer.plain_tokens_per_s,
-        "speedup": answer.speedup,
+        "plain_tokens_per_s": gain.plain_tokens_per_s,
+        "speedup": gain.times,
+        "speedup_not_measured": gain.why and gain.why.words,
         "exact": exact,
         "n_ctx": model.n_ctx,
         "memory": asdict(model.footprint),
@@ -293,8 +294,10 @@ def _summary(answer: Answer) -> str:
         parts.append(f"{totals.looked_up_accepted} tokens out of the text so far")
     if totals.tokens_per_s is not None:
         parts.append(f"{totals.tokens_per_s:.0f} tokens/s")
-    if answer.speedup is not None:
-        parts.append(f"{answer.speedup:.2f} × plain")
+    if (gain := answer.speedup).times is not None:
+        parts.append(f"{gain.times:.2f} × plain")
+    elif gain.why and totals.drafted:
+        parts.append(f"speed-up not measured ({gain.why.words})")
     parts.append(f"{answer.backend} ({answer.device})")
     if answer.finish_reason is not FinishReason.STOP:
         parts.append(f"ended by: {answer.finish_reason.value}")

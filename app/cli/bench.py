@@ -23,7 +23,7 @@ from typing import Final
 from app.cli import loading
 from app.cli.command import Context, Job, Result
 from app.conversation import ChatMessage, Role
-from app.engine import Answer, AskParams, RoundTotals, speedup
+from app.engine import Answer, AskParams, Plain, RoundTotals, Speedup
 from app.errors import OptionError
 from app.loading import LoadChoice
 
@@ -46,6 +46,7 @@ class _Mode:
     name: str
     params: AskParams
     rates: list[float] = field(default_factory=list)
+    lengths: list[float] = field(default_factory=list)  # mean accepted, of the same answers
     totals: RoundTotals = field(default_factory=RoundTotals)
 
     def measure(self, opened: loading.OpenModel, prompt: str) -> Answer:
@@ -57,13 +58,20 @@ class _Mode:
         return answer
 
     def add(self, answer: Answer) -> None:
-        if answer.totals.tokens_per_s is not None:
-            self.rates.append(answer.totals.tokens_per_s)
+        rate, length = answer.totals.tokens_per_s, answer.totals.mean_accepted_length
+        if rate is not None and length is not None:
+            self.rates.append(rate)
+            self.lengths.append(length)
         self.totals += answer.totals
 
     @property
     def rate(self) -> float | None:
         return statistics.median(self.rates) if self.rates else None
+
+    def speedup(self, plain: _Mode) -> Speedup:
+        """No answer is faster than by its length; so the one in the middle is not either."""
+        length = statistics.median(self.lengths) if self.lengths else None
+        return Speedup.between(self.rate, Plain(plain.rate), length)
 
     def again(self) -> _Mode:
         return _Mode(self.name, self.params)
@@ -145,8 +153,8 @@ class _Bench:
             "rows": [{"block": block, **_row(mode, plain)} for block, mode in blocks.items()],
             "governor": {
                 "tokens_per_s": governor.rate,
-                "speedup": speedup(governor.rate, plain.rate),
-                "of_best_fixed": speedup(governor.rate, _best([plain, *blocks.values()])),
+                **_told(governor.speedup(plain)),
+                "of_best_fixed": _share(governor.rate, _best([plain, *blocks.values()])),
             },
             "busy": [
                 {"programs": programs, **_kept(modes, [plain, governor])}
@@ -204,7 +212,7 @@ def _kept(busy: list[_Mode], quiet: list[_Mode]) -> dict[str, float | None]:
     value: dict[str, float | None] = {}
     for name, now, before in zip(("plain", "governor"), busy, quiet, strict=False):
         value[f"{name}_tokens_per_s"] = now.rate
-        value[f"{name}_kept"] = speedup(now.rate, before.rate)
+        value[f"{name}_kept"] = _share(now.rate, before.rate)
     return value
 
 
@@ -213,19 +221,29 @@ def _block_lengths(trained: int) -> list[int]:
     return sorted({block for block in (*_BLOCKS, trained) if 1 < block <= trained})
 
 
-def _row(mode: _Mode, plain: _Mode) -> dict[str, float | None]:
+def _share(rate: float | None, of: float | None) -> float | None:
+    return rate / of if rate and of else None
+
+
+def _told(found: Speedup) -> dict[str, float | str | None]:
+    return {"speedup": found.times, "speedup_not_measured": found.why and found.why.words}
+
+
+def _row(mode: _Mode, plain: _Mode) -> dict[str, float | str | None]:
     return {
         "tokens_per_s": mode.rate,
         "mean_accepted_length": mode.totals.mean_accepted_length,
-        "speedup": speedup(mode.rate, plain.rate),
+        **_told(mode.speedup(plain)),
     }
 
 
 def _line(mode: _Mode, plain: _Mode) -> str:
-    cells = [
-        "-" if value is None else f"{value:.2f} {unit}"
-        for value, unit in zip(
-            _row(mode, plain).values(), ("tokens/s", "mean accepted length", "× plain"), strict=True
-        )
-    ]
+    figures = (
+        (mode.rate, "tokens/s"),
+        (mode.totals.mean_accepted_length, "mean accepted length"),
+        ((gain := mode.speedup(plain)).times, "× plain"),
+    )
+    cells = ["-" if value is None else f"{value:.2f} {unit}" for value, unit in figures]
+    if mode.rate and gain.why:
+        cells[-1] = f"speed-up not measured: {gain.why.words}"
     return f"{mode.name:10}{'  '.join(cells)}"

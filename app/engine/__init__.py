@@ -53,14 +53,15 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import AskParams, Backend, KvType, LoadParams
-from app.engine.plain import FRESH, alike
+from app.engine.plain import FRESH, Plain, alike
+from app.engine.speedup import Speedup, Unmeasured
 from app.engine.stats import (
     Origin,
     Pace,
+    Rest,
     RoundRecord,
     RoundTally,
     RoundTotals,
-    speedup,
     steady,
     tokens_per_second,
 )
@@ -115,18 +116,21 @@ __all__ = [
     "LoadedModel",
     "Origin",
     "Pace",
+    "Plain",
+    "Rest",
     "RoundRecord",
     "RoundTally",
     "RoundTotals",
     "Sampling",
+    "Speedup",
     "ThinkingEnd",
+    "Unmeasured",
     "Verify",
     "WidthReason",
     "FRESH",
     "alike",
     "backends_folder",
     "preferred_gpu",
-    "speedup",
     "steady",
     "tokens_per_second",
 ]

@@ -27,7 +27,7 @@ from app.engine.messages import (
 from app.engine.params import AskParams
 from app.engine.plain import PlainSpeed
 from app.engine.repetition import repeats
-from app.engine.stats import Origin, RoundRecord, RoundTally
+from app.engine.stats import Origin, Pace, Rest, RoundRecord, RoundTally
 from app.engine.text import AnswerText, Piece
 from app.errors import ContextFullError, NonFiniteError
 from app.jobs import JobCancelled
@@ -61,6 +61,8 @@ class Answering:
     _ids: list[int] = field(default_factory=list)
     _outside: dict[int, str] = field(default_factory=dict)  # what belongs to no round, as shown
     _tally: RoundTally = field(default_factory=RoundTally)
+    _pace: Pace = field(default_factory=Pace)
+    _rest: Rest = field(default_factory=Rest)
     _reason: FinishReason | None = None
     _reused: int = 0
     _prefill_ms: float = 0.0
@@ -189,7 +191,8 @@ class Answering:
         piece, used = self._take(native.emitted)
         origin = Origin.LOOKUP if copied else Origin.DRAFTER
         record = self._record(native, used, seconds, origin, agreed)
-        self._tally.add(record)
+        for counted in (self._tally, self._pace, self._rest):
+            counted.add(record)
         return Decoded(self.request, piece.text, piece.reasoning, record)
 
     def _decode(self, most: int, match: Match | None) -> NativeRound:
@@ -289,12 +292,15 @@ class Answering:
             reused=self._reused,
             prefill_ms=self._prefill_ms,
             totals=self._tally.totals,
-            plain_tokens_per_s=self.plain.rate(self._context),
+            plain=self.plain.at(self._context),
             backend=self.model.backend,
             device=self.model.device.description,
             seed=self._seed,
             thinking_end=self._thinking_end,
             outside=self._outside,
+            pace=self._pace.change,
+            paused=self._rest.ever,
+            rests=self._rest.now,
         )
 
 

@@ -48,7 +48,8 @@ from app.engine.messages import (
     Unloaded,
 )
 from app.engine.params import Backend
-from app.engine.stats import Origin, RoundRecord, RoundTally
+from app.engine.plain import Plain
+from app.engine.stats import Origin, Pace, Rest, RoundRecord, RoundTally
 from app.engine.streams import Streams, never_begun
 from app.errors import EngineError, SlipstreamError
 
@@ -67,9 +68,9 @@ class Script:
     reasoning: str = ""
     accepted: tuple[int, ...] = (5, 2, 7, 0, 4)
     block: int = 8
-    round_ms: float = 10.0
+    round_ms: float = 10.0  # of one that drafts
     control: Control = field(default_factory=lambda: Control(gap=1.0, spread=0.0, flips=False))
-    plain_tokens_per_s: float = 60.0
+    plain_tokens_per_s: float | None = 200.0  # None: not measured
     reason: FinishReason = FinishReason.STOP
     error: SlipstreamError | None = None
     load_error: SlipstreamError | None = None
@@ -243,8 +244,8 @@ class FakeEngine:
     def _measure_plain(self) -> Event:
         if error := self.script.measure_error:
             self._errands.clear()
-            return PlainMeasured(None, error)
-        return PlainMeasured(self.script.plain_tokens_per_s)
+            return PlainMeasured(Plain(), error)
+        return PlainMeasured(Plain(self.script.plain_tokens_per_s))
 
     def _probe_exact(self) -> Event:
         assert self._model
@@ -287,7 +288,8 @@ class FakeEngine:
         if budget is not None and budget < len(thinking):
             thinking, end = thinking[:budget], ThinkingEnd.BUDGET
         pieces = thinking + _pieces(self.script.text.removeprefix(begun.content))
-        tally, text, reasoning = RoundTally(), "", ""
+        tally, pace, rest = RoundTally(), Pace(), Rest()
+        text = reasoning = ""
         ids: list[int] = []
         reason = self.script.reason
         rounds = 0
@@ -301,7 +303,8 @@ class FakeEngine:
                 thinking = thinking[: len(ids)]
             if ids:
                 record = self._round(pieces, len(ids), rounds, command.params.draft)
-                tally.add(record)
+                for counted in (tally, pace, rest):
+                    counted.add(record)
                 rounds += 1
             new = record.emitted if record else (pieces[0],)
             new_thinking = "".join(new[: max(0, len(thinking) - len(ids))])
@@ -318,12 +321,15 @@ class FakeEngine:
             reused=0,
             prefill_ms=_PREFILL_MS,
             totals=tally.totals,
-            plain_tokens_per_s=self.script.plain_tokens_per_s,
+            plain=Plain(self.script.plain_tokens_per_s),
             backend=model.backend,
             device=model.device.description,
             seed=command.params.sampling.seed,
             thinking_end=end,
             outside={0: pieces[0]} if ids else {},
+            pace=pace.change,
+            paused=rest.ever,
+            rests=rest.now,
         )
         yield Finished(request, answer)
 
@@ -333,7 +339,8 @@ class FakeEngine:
         accepted = min(want, width, len(pieces) - at - 1)
         emitted = tuple(pieces[at : at + accepted + 1])
         drafted = tuple((pieces[at : at + accepted] + [" …"] * width)[:width])
-        quarter = self.script.round_ms / 4
+        plain = self.script.plain_tokens_per_s
+        quarter = (1000 / plain if plain and not drafted else self.script.round_ms) / 4
         ids = tuple(range(at, at + accepted + 1))
         return RoundRecord(
             drafted,

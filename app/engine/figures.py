@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from app.engine.messages import Answer, FinishReason
-from app.engine.stats import RoundTotals, speedup, steady
+from app.engine.plain import Plain
+from app.engine.speedup import Speedup
+from app.engine.stats import RoundTotals, steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Figures:
     `loaded_tokens_per_s` the plain rate when the model was loaded, `pace` how much longer a
     round took than at its beginning, and `temperature` that at which tokens were drawn, 0 where
     none were; None where that is not known. `thinking_end` is why its thinking was ended, empty
-    where it was not. `paused`: a round was plain because no draft seemed to pay.
+    where it was not. `paused`: a round was plain because no draft seemed to pay; `rests`: so were
+    the last ones. `plain_uneven` as in `Plain`.
     """
 
     finish_reason: FinishReason
@@ -45,6 +48,8 @@ class Figures:
     temperature: float | None = None
     thinking_end: str = ""
     paused: bool = False
+    rests: bool = False
+    plain_uneven: bool = False
 
     @classmethod
     def of(cls, answer: Answer, **known: Any) -> Figures:
@@ -56,7 +61,11 @@ class Figures:
             reused=answer.reused,
             prefill_ms=answer.prefill_ms,
             totals=answer.totals,
-            plain_tokens_per_s=answer.plain_tokens_per_s,
+            plain_tokens_per_s=answer.plain.tokens_per_s,
+            plain_uneven=answer.plain.uneven,
+            pace=answer.pace,
+            paused=answer.paused,
+            rests=answer.rests,
             backend=answer.backend,
             device=answer.device,
             seed=answer.seed,
@@ -65,15 +74,12 @@ class Figures:
         )
 
     @property
-    def speedup(self) -> float | None:
-        """Measured rate over measured plain rate; None where they are not to be compared.
+    def plain(self) -> Plain:
+        return Plain(self.plain_tokens_per_s, self.plain_uneven)
 
-        That is so until both were measured, where nothing was drafted, and where the pace changed
-        in mid-answer: the plain rate is that of its end.
-        """
-        if not self.totals.drafted or not steady(self.pace):
-            return None
-        return speedup(self.totals.tokens_per_s, self.plain_tokens_per_s)
+    @property
+    def speedup(self) -> Speedup:
+        return Speedup.of(self.totals, self.plain, self.pace)
 
     @property
     def context(self) -> int:
@@ -87,6 +93,7 @@ class Figures:
 
     def then(self, more: Figures) -> Figures:
         """Those of an answer that was gone on with: how it began, and how it ended."""
+        plain = _beside((self, more))
         return replace(
             more,
             completion_tokens=self.completion_tokens + more.completion_tokens,
@@ -100,6 +107,9 @@ class Figures:
             waited_ms=self.waited_ms + more.waited_ms,
             thinking_end=more.thinking_end or self.thinking_end,
             paused=self.paused or more.paused,
+            plain_tokens_per_s=plain.tokens_per_s,
+            plain_uneven=plain.uneven,
+            pace=more.pace if steady(self.pace) else self.pace,
         )
 
     # --- as it is kept ------------------------------------------------------------
@@ -124,11 +134,24 @@ class Figures:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         text = {"backend", "device", "model", "fallback", "thinking_end"}
-        numbers = {f.name for f in fields(cls)} - text - {"finish_reason", "totals", "paused"}
-        fits = isinstance(result.paused, bool)
+        flags = {"paused", "rests", "plain_uneven"}
+        numbers = {f.name for f in fields(cls)} - text - flags - {"finish_reason", "totals"}
+        fits = all(isinstance(getattr(result, name), bool) for name in flags)
         fits = fits and all(isinstance(getattr(result, name), str) for name in text)
         fits = fits and all(_number(getattr(result, name)) for name in numbers)
         return result if fits else None
+
+
+def _beside(parts: Iterable[Figures]) -> Plain:
+    """What plain decoding does over parts of an answer, each at its own time."""
+    decoded = [part for part in parts if part.totals.rounds]
+    tokens = spent = 0.0
+    for part in decoded:
+        if not part.plain_tokens_per_s:
+            return Plain()
+        tokens += (told := part.totals.accepted + part.totals.rounds)
+        spent += told / part.plain_tokens_per_s
+    return Plain(tokens / spent, any(p.plain_uneven for p in decoded)) if decoded else Plain()
 
 
 def _known(kind: type, kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,9 @@ from app.binding import DeviceInfo, Footprint
 from app.conversation import ChatMessage
 from app.conversation import Role as Role  # a client builds the chat of a command from both
 from app.engine.params import AskParams, LoadParams
-from app.engine.stats import RoundRecord, RoundTotals, speedup
+from app.engine.plain import Plain
+from app.engine.speedup import Speedup
+from app.engine.stats import RoundRecord, RoundTotals
 from app.errors import SlipstreamError
 
 # --- commands -----------------------------------------------------------------
@@ -181,6 +183,8 @@ class Answer:
     `token_ids` includes the end-of-generation token where there was one, `text`
     does not. `thinking_end` None: it did not think, or ended that itself. `outside` is the text
     of each token that belongs to no round, by its id: what rounds gave is told in their records.
+    `pace`: how much longer a round took than at its beginning, as `stats.Pace` tells it. `paused`:
+    a round was plain because no draft seemed to pay; `rests`: so were the last ones.
     """
 
     text: str
@@ -191,26 +195,28 @@ class Answer:
     reused: int  # prompt tokens that the target held already
     prefill_ms: float
     totals: RoundTotals
-    plain_tokens_per_s: float | None
+    plain: Plain  # by plain steps of its last minute
     backend: str
     device: str
     seed: int | None
     thinking_end: ThinkingEnd | None = None
     outside: Mapping[int, str] = field(default_factory=dict)
+    pace: float | None = None
+    paused: bool = False
+    rests: bool = False
 
     @classmethod
     def empty(cls, reason: FinishReason) -> Answer:
         """The answer to a question that was not begun."""
-        return cls("", "", (), reason, 0, 0, 0.0, RoundTotals(), None, "", "", None)
+        return cls("", "", (), reason, 0, 0, 0.0, RoundTotals(), Plain(), "", "", None)
 
     @property
     def completion_tokens(self) -> int:
         return len(self.token_ids)
 
     @property
-    def speedup(self) -> float | None:
-        """Measured rate over measured plain rate; None until both were measured."""
-        return speedup(self.totals.tokens_per_s, self.plain_tokens_per_s)
+    def speedup(self) -> Speedup:
+        return Speedup.of(self.totals, self.plain, self.pace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,10 +303,10 @@ class ModelChanged:
 class PlainMeasured:
     """The rate of plain decoding of the loaded target on its device.
 
-    None where it could not be measured, with the `error`.
+    Without a rate where it could not be measured, with the `error`.
     """
 
-    tokens_per_s: float | None
+    plain: Plain
     error: SlipstreamError | None = None
 
 

@@ -19,7 +19,7 @@ from app.engine.key import key_of, models_key_of
 from app.engine.lookup import ROWS, Lookup
 from app.engine.messages import Control, Event, LoadedModel
 from app.engine.params import AskParams, Backend, LoadParams
-from app.engine.plain import PlainSpeed
+from app.engine.plain import Plain, PlainSpeed
 from app.engine.text import AnswerText
 from app.errors import ContextFullError, DeviceError, valid_text
 from app.jobs import JobCancelled
@@ -183,8 +183,8 @@ class LoadedPair:
 
     # --- measuring ---
 
-    def measure_plain(self) -> float | None:
-        """Rate of plain decoding here, tokens/s, by a short run; None if it was one step."""
+    def measure_plain(self) -> Plain:
+        """What plain decoding does here, by a short run."""
         read = self._read_probe()
         least, most = _PROBE_STEPS
         start = before = time.perf_counter()
@@ -197,7 +197,7 @@ class LoadedPair:
                 self.plain.add(read + step, after - before)
             before = after
         self.native.reset()
-        return self.plain.rate(read)
+        return self.plain.at(read)
 
     def try_out(self) -> None:
         """Decodes a little, and forgets it. Raises DeviceError where the device is lost."""

@@ -258,6 +258,26 @@ class Pace:
         return None
 
 
+class Rest:
+    """Whether drafting rests because it does not pay: `ever`, and as of the last round, `now`."""
+
+    _LAST: Final = 6  # rounds, that all were plain steps because nothing else paid
+
+    def __init__(self) -> None:
+        self.ever = False
+        self._rounds = self._in_row = 0
+
+    def add(self, record: RoundRecord) -> None:
+        plain = record.reason is WidthReason.PLAIN
+        self.ever |= plain
+        self._rounds += 1
+        self._in_row = self._in_row + 1 if plain else 0
+
+    @property
+    def now(self) -> bool:
+        return 0 < min(self._rounds, self._LAST) <= self._in_row
+
+
 def steady(change: float | None) -> bool:
     """Whether a pace that changed by this factor still has a mean that says something."""
     return change is None or 1 / STEADY < change < STEADY
@@ -266,13 +286,6 @@ def steady(change: float | None) -> bool:
 def tokens_per_second(tokens: int, milliseconds: float) -> float | None:
     """None where nothing was timed, so that no meter ever shows inf or NaN."""
     return tokens * 1000.0 / milliseconds if tokens > 0 and milliseconds > 0 else None
-
-
-def speedup(tokens_per_s: float | None, plain_tokens_per_s: float | None) -> float | None:
-    """Measured rate over measured plain rate; None until both were measured."""
-    if not tokens_per_s or not plain_tokens_per_s:
-        return None
-    return tokens_per_s / plain_tokens_per_s
 
 
 def _sum_at(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:

@@ -53,6 +53,7 @@ from app.engine.messages import (
     Unload,
     Unloaded,
 )
+from app.engine.plain import Plain
 from app.engine.streams import never_begun
 from app.errors import DeviceError, EngineError, SlipstreamError
 from app.jobs import JobCancelled
@@ -166,7 +167,7 @@ class Worker:
             pass  # something came; this is done anew when nothing waits
         except Exception as error:
             self._errands.clear()
-            self._deliver(PlainMeasured(None, _reported(error, "measuring")))
+            self._deliver(PlainMeasured(Plain(), _reported(error, "measuring")))
         finally:
             with self._changed:
                 self._on_errand = False

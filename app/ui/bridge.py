@@ -106,7 +106,7 @@ R = TypeVar("R", bound=Request)
 class EngineBridge(QObject):
     model_changed = Signal(object)  # LoadedModel, or None
     model_lost = Signal(object)  # SlipstreamError: it is gone, and nobody asked for that
-    plain_measured = Signal(float)
+    plain_measured = Signal(object)  # Plain, with a rate
     reading = Signal(object)  # Reading of whatever prompt is being read; None: none is any more
     exactness_probed = Signal(bool)
 
@@ -191,8 +191,8 @@ class EngineBridge(QObject):
                 if event.error is not None and not loading:  # else the load tells of it
                     self.model_lost.emit(event.error)
             case PlainMeasured():
-                if event.tokens_per_s is not None:
-                    self.plain_measured.emit(event.tokens_per_s)
+                if event.plain.tokens_per_s is not None:
+                    self.plain_measured.emit(event.plain)
             case ExactnessProbed():
                 self.exactness_probed.emit(event.exact)
             case _:

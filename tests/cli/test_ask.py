@@ -14,8 +14,8 @@ from tests.cli.support import Slipstream
 FIELDS = (
     "text reasoning token_ids finish_reason thinking_end prompt_tokens completion_tokens rounds "
     "drafted accepted accepted_per_round rows_from mean_accepted_length tokens_per_s "
-    "plain_tokens_per_s speedup exact n_ctx memory backend device phase_ms syncs_per_round "
-    "graphs_rebuilt graphs_run_per_round bytes_to_host_per_round"
+    "plain_tokens_per_s speedup speedup_not_measured exact n_ctx memory backend device phase_ms "
+    "syncs_per_round graphs_rebuilt graphs_run_per_round bytes_to_host_per_round"
 ).split()
 
 
@@ -41,6 +41,22 @@ def test_what_was_not_measured_is_null(slipstream: Slipstream, engine: FakeEngin
     assert run.json["mean_accepted_length"] is None
     assert run.json["tokens_per_s"] is None
     assert run.json["speedup"] is None
+    assert run.json["speedup_not_measured"] == "nothing was drafted"
+
+
+def test_a_speed_up_that_cannot_be_so_is_not_told(
+    slipstream: Slipstream, engine: FakeEngine
+) -> None:
+    """A round that is quicker than a plain step: other work held that one up."""
+    engine.script.plain_tokens_per_s = 60.0
+    run = slipstream("ask", "?", "--json")
+    assert (run.json["speedup"], run.json["plain_tokens_per_s"]) == (None, None)
+    assert "held up" in run.json["speedup_not_measured"]
+    assert "speed-up not measured (plain steps were held up" in slipstream("ask", "?").err
+    engine.script.plain_tokens_per_s = 110.0
+    run = slipstream("ask", "?", "--json")
+    assert 1 < run.json["speedup"] < run.json["mean_accepted_length"]
+    assert run.json["speedup_not_measured"] is None
 
 
 def test_an_answer_that_repeated_itself_is_told(slipstream: Slipstream, engine: FakeEngine) -> None:

@@ -30,10 +30,21 @@ def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
     assert (value["model"], value["backend"], value["machine"]) == ("demo", "cpu", "Scripted CPU")
     assert [row["block"] for row in value["rows"]] == [2, 4, 8]
     for row in value["rows"]:
-        assert list(row) == ["block", "tokens_per_s", "mean_accepted_length", "speedup"]
+        assert list(row) == [
+            "block",
+            "tokens_per_s",
+            "mean_accepted_length",
+            "speedup",
+            "speedup_not_measured",
+        ]
         assert row["speedup"] == pytest.approx(row["tokens_per_s"] / value["plain_tokens_per_s"])
     governor = value["governor"]
-    assert list(governor) == ["tokens_per_s", "speedup", "of_best_fixed"]
+    assert list(governor) == [
+        "tokens_per_s",
+        "speedup",
+        "speedup_not_measured",
+        "of_best_fixed",
+    ]
     best = max(value["plain_tokens_per_s"], *(row["tokens_per_s"] for row in value["rows"]))
     assert governor["of_best_fixed"] == pytest.approx(governor["tokens_per_s"] / best)
     assert value["busy"] == []
@@ -104,6 +115,7 @@ def test_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
     value = slipstream("bench", "--json", "--runs", "1").json
     assert value["plain_tokens_per_s"] > 0
     assert value["rows"] == []
+    assert value["governor"].pop("speedup_not_measured")
     assert set(value["governor"].values()) == {None}
     assert not any(ask.params.draft for ask in engine.asked if not ask.params.lookup)
     assert list(value["answered_before"]) == ["plain", "lookup"]
@@ -114,6 +126,17 @@ def test_nothing_to_time_is_null(slipstream: Slipstream, engine: FakeEngine) -> 
     value = slipstream("bench", "--json", "--runs", "1").json
     assert value["plain_tokens_per_s"] is None
     assert {row["speedup"] for row in value["rows"]} == {None}
+
+
+def test_rounds_quicker_than_plain_steps_give_no_speed_up(
+    slipstream: Slipstream, engine: FakeEngine
+) -> None:
+    engine.script.plain_tokens_per_s = 60.0
+    value = slipstream("bench", "--json", "--runs", "1").json
+    for row in (*value["rows"], value["governor"]):
+        assert row["speedup"] is None
+        assert "held up" in row["speedup_not_measured"]
+    assert "speed-up not measured: plain steps" in slipstream("bench", "--runs", "1").out
 
 
 def test_a_table_for_people(slipstream: Slipstream) -> None:

@@ -99,7 +99,7 @@ def test_a_load_ends_with_what_was_loaded(listener: Listener, load: Load) -> Non
     assert isinstance(events[-1], Loaded)
     assert [e.model for e in changed] == [events[-1].model]
     assert events[-1].model.has_draft
-    assert listener.first(PlainMeasured).tokens_per_s
+    assert listener.first(PlainMeasured).plain.tokens_per_s
 
 
 def test_an_answer_comes_in_order(listener: Listener, load: Load) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine import RoundRecord, RoundTally, RoundTotals, speedup, tokens_per_second
+from app.engine import RoundRecord, RoundTally, RoundTotals, tokens_per_second
 
 
 def record(drafted: int, accepted: int) -> RoundRecord:
@@ -77,13 +77,6 @@ def test_plain_steps_have_a_mean_accepted_length_of_one() -> None:
 @pytest.mark.parametrize(("tokens", "ms"), [(0, 10.0), (5, 0.0), (0, 0.0), (-1, 5.0), (5, -1.0)])
 def test_a_rate_without_time_or_tokens_is_unknown(tokens: int, ms: float) -> None:
     assert tokens_per_second(tokens, ms) is None
-
-
-def test_speedup_needs_both_rates() -> None:
-    assert speedup(None, 10.0) is None
-    assert speedup(10.0, None) is None
-    assert speedup(10.0, 0.0) is None
-    assert speedup(5.0, 10.0) == 0.5
 
 
 def test_the_times_of_a_round_add_up() -> None:

@@ -22,6 +22,7 @@ from app.engine import (
     Event,
     Finished,
     LoadedModel,
+    Plain,
     Reading,
     RoundRecord,
     Script,
@@ -251,10 +252,10 @@ def take_meters(out: Path, app: QApplication, look: Theme, name: str) -> list[Pa
 
     state("busy", 900, slow_down)
     engine.script.text, engine.script.round_ms = ANSWER, 10.0
-    window.meters.plain_tokens_per_s = None
-    engine.script.plain_tokens_per_s = 0.0
+    window.meters.set_plain(Plain())
+    engine.script.plain_tokens_per_s = None
     state("not-measured", 500)
-    engine.script.plain_tokens_per_s = 60.0
+    engine.script.plain_tokens_per_s = 200.0
     state("ended", 500)
     shoot(window, "finished")
     first = window.controller.book.summaries[0].id

@@ -16,6 +16,7 @@ from app.engine import (
     Event,
     Loading,
     LoadParams,
+    Plain,
     RoundRecord,
     Script,
 )
@@ -95,7 +96,7 @@ def test_what_is_loaded_is_told_to_everybody(owner: QObject) -> None:
     engine = BatchEngine(batch=1000)
     bridge = EngineBridge(engine, owner)
     models: list[object] = []
-    rates: list[float] = []
+    rates: list[Plain] = []
     bridge.model_changed.connect(models.append)
     bridge.plain_measured.connect(rates.append)
     probed: list[bool] = []
@@ -105,7 +106,7 @@ def test_what_is_loaded_is_told_to_everybody(owner: QObject) -> None:
     bridge.drain()
     assert models == loads
     bridge.drain()
-    assert rates == [engine.script.plain_tokens_per_s]
+    assert rates == [Plain(engine.script.plain_tokens_per_s)]
     assert probed == [engine.script.exact]
     engine.script.load_error = ModelFileError("Cut short.", remedy="Convert it again.")
     bridge.load(LoadParams(Path("target.gguf")))

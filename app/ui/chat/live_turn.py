@@ -12,11 +12,9 @@ from app.engine import (
     AskParams,
     Figures,
     FinishReason,
-    Pace,
     Prefilled,
     RoundRecord,
     Verify,
-    WidthReason,
 )
 from app.errors import SlipstreamError
 from app.ui.bridge import Reply
@@ -53,8 +51,6 @@ class LiveTurn(QObject):
         self._why = End.COMING  # why it was stopped, if it was
         self._over = False
         self._maker = Maker("")
-        self._pace = Pace()
-        self._paused = False
         self._waiting = QElapsedTimer()
         self._waiting.start()
         # What there was before, where it is gone on with.
@@ -115,9 +111,6 @@ class LiveTurn(QObject):
             self.turn.thought_ms = self._thought_ms + self._thinking.elapsed()
             self._thinking.invalidate()
         self.turn.context += first + sum(len(r.token_ids) for r in rounds)
-        for record in rounds:
-            self._pace.add(record)
-            self._paused |= record.reason is WidthReason.PLAIN
         self.grew.emit(text, reasoning)
 
     def _finish(self, answer: Answer) -> None:
@@ -132,8 +125,6 @@ class LiveTurn(QObject):
             waited_ms=self._waited_ms,
             fallback=self._maker.fallback,
             loaded_tokens_per_s=self._maker.tokens_per_s,
-            pace=self._pace.change,
-            paused=self._paused,
             temperature=self._temperature(),
         )
         turn.figures = self._figures.then(figures) if self._figures else figures

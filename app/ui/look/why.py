@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.engine import Figures, RoundTotals, steady
+from app.engine import Figures, RoundTotals, Unmeasured, steady
 from app.ui.look import words
 
 _LONG_WAIT: Final = 1_000.0
@@ -62,6 +62,7 @@ def reasons(figures: Figures) -> list[str]:
         _fell_back(figures),
         _dear(figures),
         _changed(figures),
+        _uneven(figures),
         _undrafted(figures),
         acceptance(figures.totals, figures.context, figures.temperature),
     ]
@@ -116,6 +117,14 @@ def _changed(figures: Figures) -> str:
     return (
         f"{cause} meanwhile: a step took {pace:.1f} × as long as at the beginning. "
         "So no speed-up is told."
+    )
+
+
+def _uneven(figures: Figures) -> str:
+    if figures.speedup.why is not Unmeasured.UNEVEN:
+        return ""
+    return (
+        "Something held up the plain steps beside it, as other programs do. So no speed-up is told."
     )
 
 

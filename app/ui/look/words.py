@@ -6,7 +6,7 @@ import math
 import re
 
 from app.conversation import End, Turn
-from app.engine import Figures, FinishReason, ThinkingEnd, WidthReason
+from app.engine import Figures, FinishReason, Speedup, ThinkingEnd, WidthReason
 from app.ui.look.language import tr
 
 UNKNOWN = "not measured yet"
@@ -29,6 +29,13 @@ def times(value: float | None) -> str:
     if value is None or not math.isfinite(value) or value <= 0:
         return tr(UNKNOWN)
     return f"×{value:.1f}" if value >= 0.95 else f"×{value:.2f}"
+
+
+def speedup(found: Speedup) -> str:
+    """Its figure, or why there is none."""
+    if found.why is None:
+        return times(found.times)
+    return tr("not measured: {why}").format(why=tr(found.why.words))
 
 
 def length(value: float | None) -> str:
@@ -137,8 +144,8 @@ def footer(figures: Figures) -> str:
         parts.append(f"first after {duration(figures.first_token_ms)}")
     if totals.drafted and totals.mean_accepted_length is not None:
         parts.append(f"{totals.mean_accepted_length:.1f} per round")
-        if figures.speedup is not None:
-            parts.append(times(figures.speedup))
+        if figures.speedup.times is not None:
+            parts.append(times(figures.speedup.times))
     return " · ".join(parts)
 
 
@@ -179,14 +186,14 @@ def finish_note(turn: Turn) -> str:
 
 def details(figures: Figures) -> str:
     """What an answer's speed was made of."""
-    totals = figures.totals
+    totals, gain = figures.totals, figures.speedup
     new = figures.prompt_tokens - figures.reused
     reused = f", {figures.reused} reused" if figures.reused else ""
     by = f"{figures.model} on " if figures.model else ""
     lines = [
         f"{rate(totals.tokens_per_s)} with {by}{figures.device}; "
-        f"speed-up over plain decoding: {times(figures.speedup)}"
-        + (f" (plain {rate(figures.plain_tokens_per_s)})" if figures.plain_tokens_per_s else ""),
+        f"speed-up over plain decoding: {speedup(gain)}"
+        + (f" (plain {rate(gain.plain_tokens_per_s)})" if gain.plain_tokens_per_s else ""),
         f"Decoding: {number(figures.completion_tokens, 'token')} in {duration(figures.decode_ms)}."
         + (f" All in all {duration(figures.wall_ms)}." if figures.wall_ms else ""),
         f"Prompt: {number(new, 'token')} read in {milliseconds(figures.prefill_ms)}{reused}.",
@@ -205,6 +212,6 @@ def details(figures: Figures) -> str:
         lines.append(f"A round: {round_}.")
     if figures.parts > 1:
         lines.append(f"It was gone on with: these are the figures of {figures.parts} parts.")
-    if figures.speedup is not None and figures.speedup < 1:
+    if gain.times is not None and gain.times < 1:
         lines.append("Drafting cost more here than it saved.")
     return "\n".join(lines)

@@ -20,13 +20,13 @@ from app.engine import (
     Figures,
     LoadedModel,
     Pace,
+    Plain,
+    Rest,
     RoundRecord,
     RoundTally,
     RoundTotals,
-    WidthReason,
+    Speedup,
     alike,
-    speedup,
-    steady,
     tokens_per_second,
 )
 from app.ui.bridge import Reply
@@ -61,12 +61,14 @@ class Counters:
     context: int = 0  # tokens of the prompt and of the answer so far
     reading: bool = False  # the prompt is read, no round has come yet
     ended: bool = False
-    plain_at_end: float | None = None  # the plain rate that the engine stands by
+    plain_at_end: Plain = field(default_factory=Plain)  # what the engine stands by
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
     _tally: RoundTally = field(default_factory=RoundTally)
     _pace: Pace = field(default_factory=Pace)
+    _rest: Rest = field(default_factory=Rest)
     _steps: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=STEPS))
+    _was_plain: bool = False
     _clock: float = 0.0  # milliseconds of all rounds
     _recent: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=SMOOTH))
     _tokens: deque[int] = field(default_factory=lambda: deque(maxlen=SMOOTH))  # of the same
@@ -77,11 +79,13 @@ class Counters:
         for left, record in zip(range(len(records), 0, -1), records, strict=True):
             self._tally.add(record)
             self._pace.add(record)
+            self._rest.add(record)
             spent = record.total_ms
             self.context += len(record.token_ids)
             self._clock += spent
-            if not record.drafted and spent > 0:
+            if not record.drafted and self._was_plain:  # as the engine counts them
                 self._steps.append((self._clock, spent))
+            self._was_plain = not record.drafted
             if left > POINTS + SMOOTH:
                 continue  # those that come with it push it out of all that follows
             self.last.append(record)
@@ -97,31 +101,25 @@ class Counters:
         return self.kept.totals if self.kept else self._tally.totals
 
     @property
-    def steady(self) -> bool:
-        """Whether the pace stayed the same, so that a mean over all rounds says something."""
-        return steady(self.kept.pace if self.kept else self._pace.change)
+    def pace(self) -> float | None:
+        return self.kept.pace if self.kept else self._pace.change
 
     @property
     def tokens_per_s(self) -> float | None:
         return self.totals.tokens_per_s
 
     @property
-    def plain(self) -> float | None:
-        """The rate of the plain steps among the rounds of the last minute; None where few."""
-        recent = [ms for at, ms in self._steps if self._clock - at < FRESH * 1000]
-        if len(recent) < SHARE_OF:
-            return None
-        from statistics import median  # here: no start needs it
-
-        return 1000 / median(recent)
+    def plain(self) -> Plain:
+        """By the plain steps among the rounds of the last minute."""
+        return Plain.of(ms / 1000 for at, ms in self._steps if self._clock - at < FRESH * 1000)
 
     @property
     def paused(self) -> bool:
-        """Whether the last rounds were plain steps because nothing else paid. Of what is kept it
-        is known only where no round drafted."""
+        """Whether the last rounds were plain steps because nothing else paid. Where that was not
+        kept it is known only if no round drafted."""
         if self.kept:
-            return self.kept.paused and not self.kept.totals.drafted
-        return bool(self._recent) and all(r.reason is WidthReason.PLAIN for r in self._recent)
+            return self.kept.rests or (self.kept.paused and not self.kept.totals.drafted)
+        return self._rest.now
 
     @property
     def shares(self) -> list[float | None]:
@@ -152,7 +150,7 @@ class Meters(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.model: LoadedModel | None = None
-        self._plain: float | None = None
+        self._plain = Plain()
         self._plain_at = -math.inf  # when that was measured, by the monotonic clock
         self._plain_context = 0  # and with how many tokens in the context
         self.counters = Counters()
@@ -162,46 +160,43 @@ class Meters(QObject):
         self._timer.timeout.connect(self.changed)
 
     @property
-    def speedup(self) -> float | None:
-        """None too where nothing was drafted: plain decoding is no gain or loss over itself.
-
-        And where the pace changed in mid-answer: its mean does not belong to the plain rate.
-        """
-        if not self.counters.totals.drafted or not self.counters.steady:
-            return None
-        return speedup(self.counters.tokens_per_s, self.plain)
+    def speedup(self) -> Speedup:
+        return Speedup.of(self.counters.totals, self._beside, self.counters.pace)
 
     @property
     def paused(self) -> bool:
         """Whether drafting rests because it did not pay: now, or at the end of an answer for which
         no gain was measured. One that gained as a whole is told by that."""
-        gain = self.speedup if self.counters.ended else None
+        gain = self.speedup.times if self.counters.ended or self.counters.kept else None
         return self.counters.paused and (gain is None or gain <= 1 + EVEN)
 
     @property
     def plain(self) -> float | None:
-        """The plain rate that belongs to the answer on view, tokens/s.
+        """The plain rate that belongs to the answer on view, tokens/s."""
+        return self.speedup.plain_tokens_per_s
 
-        Of one that ended, what the engine stood by then. Of one that comes, its own plain steps
-        of the last minute, or what was measured in the last minute before, in such a context.
+    @property
+    def _beside(self) -> Plain:
+        """Of an answer that ended, what the engine stood by then. Of one that comes, its own plain
+        steps of the last minute, or what was measured in the last minute before, in such a context.
         """
         counters = self.counters
         if counters.kept:
-            return counters.kept.plain_tokens_per_s
+            return counters.kept.plain
         if counters.ended:
             return counters.plain_at_end
         fresh = time.monotonic() - self._plain_at < FRESH
         known = fresh and alike(self._plain_context, counters.context)
-        return counters.plain or (self._plain if known else None)
+        own = counters.plain
+        return self._plain if own.tokens_per_s is None and known else own
 
     @property
     def plain_tokens_per_s(self) -> float | None:
         """The plain rate that was measured last, however long ago."""
-        return self._plain
+        return self._plain.tokens_per_s
 
-    @plain_tokens_per_s.setter
-    def plain_tokens_per_s(self, rate: float | None) -> None:
-        self._plain, self._plain_at, self._plain_context = rate, time.monotonic(), 0
+    def _know(self, plain: Plain, context: int) -> None:
+        self._plain, self._plain_at, self._plain_context = plain, time.monotonic(), context
 
     @property
     def block(self) -> int:
@@ -210,14 +205,15 @@ class Meters(QObject):
 
     def set_model(self, model: LoadedModel | None) -> None:
         self.model = model
-        self.plain_tokens_per_s = None
+        self._know(Plain(), 0)
         if self.counters.kept is None:  # what is as it was stays so
             self.counters = Counters()
         self._live, self._followed = Counters(), ""
         self._tell()
 
-    def set_plain(self, tokens_per_s: float) -> None:
-        self.plain_tokens_per_s = tokens_per_s
+    def set_plain(self, plain: Plain) -> None:
+        """What was measured just now, with next to nothing in the context."""
+        self._know(plain, 0)
         self._later()
 
     def set_exact(self, exact: bool) -> None:
@@ -258,9 +254,8 @@ class Meters(QObject):
 
     def _end(self, counters: Counters, answer: Answer) -> None:
         """What the engine knows of plain decoding now; a rate it no longer stands by goes."""
-        self.plain_tokens_per_s = answer.plain_tokens_per_s
-        self._plain_context = answer.prompt_tokens + answer.completion_tokens
-        counters.ended, counters.plain_at_end = True, answer.plain_tokens_per_s
+        self._know(answer.plain, answer.prompt_tokens + answer.completion_tokens)
+        counters.ended, counters.plain_at_end = True, answer.plain
         self._stop(counters)
 
     def _stop(self, counters: Counters) -> None:

@@ -27,6 +27,7 @@ from app.ui.meters.verdict import spread, verdict
 
 WIDTH: Final = 288
 _EDGE: Final = 20
+_REPLAY: Final = "Show the newest answer once more at both measured speeds"
 _ROWS: Final = 6
 
 
@@ -126,7 +127,7 @@ class MeterPanel(QScrollArea):
         )
         self.replay = IconButton(
             "forward",
-            "Show the newest answer once more at both measured speeds",
+            _REPLAY,
             kind="outline",
             text="Replay",
             size=14,
@@ -165,7 +166,7 @@ class MeterPanel(QScrollArea):
         meters, counters, totals = self._meters, self._meters.counters, self._meters.counters.totals
         said = verdict(meters)
         _tell(
-            self.speedup, said.figure, "Speed-up over plain decoding", words.times(meters.speedup)
+            self.speedup, said.figure, "Speed-up over plain decoding", words.speedup(meters.speedup)
         )
         self.speedup.setVisible(bool(said.figure))
         _tell(self.verdict, said.words, "What drafting does", str(said))
@@ -221,6 +222,11 @@ class MeterPanel(QScrollArea):
         coming = bool(totals.rounds if drafts else totals.drafted)
         possible = self.prove.isEnabled() or self.replay.isEnabled()
         self._buttons.setVisible(coming or possible)
+        counters, gain = self._meters.counters, self._meters.speedup
+        label = _REPLAY
+        if (counters.ended or counters.kept) and gain.why is not None:
+            label = f"No replay. Speed-up: {words.speedup(gain)}."
+        self.replay.set_label(label)
 
     def _show_exact(self) -> None:
         loaded = self._meters.model

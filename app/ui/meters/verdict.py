@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from app.engine import Unmeasured
 from app.ui.look import words
 from app.ui.look.language import tr
 from app.ui.meters.model import EVEN, Meters
@@ -21,13 +22,16 @@ class Verdict(NamedTuple):
 
 def verdict(meters: Meters) -> Verdict:
     """Never a ratio that was not measured, never one of plain decoding against itself."""
-    if why := _why_not(meters):
-        return Verdict("", why)
-    gain = meters.speedup
-    if not meters.counters.steady:
+    if undrafted := _why_not(meters):
+        return Verdict("", undrafted)
+    found = meters.speedup
+    gain, why = found.times, found.why
+    if why is Unmeasured.PACE:
         return Verdict(
             "", tr("Drafting. The machine's pace changed meanwhile, so no speed-up is told.")
         )
+    if why is Unmeasured.UNEVEN:
+        return Verdict("", tr("Drafting. How much faster cannot be measured on a busy machine."))
     if gain is None:
         return Verdict("", tr("Drafting. How much faster is not measured yet."))
     if gain > 1 + EVEN:
@@ -56,8 +60,9 @@ def _why_not(meters: Meters) -> str:
 
 def spread(meters: Meters) -> str:
     """Between what the speed-up lay over the last rounds, leaving out a tenth at each end."""
-    plain, rates = meters.plain, sorted(meters.counters.rates)
-    if meters.speedup is None or not plain or len(rates) < 10:
+    found, rates = meters.speedup, sorted(meters.counters.rates)
+    plain = found.plain_tokens_per_s
+    if found.times is None or not plain or len(rates) < 10:
         return ""
     tenth = len(rates) // 10
     low, high = (words.times(rates[at] / plain) for at in (tenth, -1 - tenth))

@@ -159,7 +159,7 @@ class ProofPage(QWidget):
         def over() -> None:
             took = [words.duration(replay.duration_ms(which)) for which in (DRAFTED, PLAIN)]
             self._end(
-                f"{figures.speedup:.1f} × as fast with drafting" if figures.speedup else "",
+                f"{figures.speedup.times:.1f} × as fast with drafting",
                 f"{took[0]} with drafting, {took[1]} without: as measured when it was answered.",
             )
 
@@ -218,8 +218,8 @@ class ProofPage(QWidget):
         prover, at = self._prover, proof.at
         spent = [words.duration(run.decode_ms) for run in (proof.plain, proof.drafted)]
         times = f"{spent[0]} without drafting, {spent[1]} with it"
-        if proof.drafted.decode_ms > 0 and at is None and not proof.drafted.stopped:
-            times += f": {words.times(proof.plain.decode_ms / proof.drafted.decode_ms)}"
+        if proof.speedup is not None:
+            times += f": {words.speedup(proof.speedup)}"
         self._proof = proof
         for lane, run in zip(self.lanes, (proof.plain, proof.drafted), strict=True):
             lane.show_figures(len(run.token_ids), run.decode_ms)

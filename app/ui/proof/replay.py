@@ -24,7 +24,7 @@ class Replay(QObject):
     def __init__(self, text: str, figures: Figures, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._text, self._tokens = text, max(1, figures.completion_tokens)
-        totals, plain = figures.totals, figures.plain_tokens_per_s
+        totals, plain = figures.totals, figures.speedup.plain_tokens_per_s
         assert possible(figures)
         assert plain is not None
         self._round_ms = totals.total_ms / totals.rounds
@@ -77,9 +77,4 @@ class Replay(QObject):
 
 def possible(figures: Figures | None) -> bool:
     """Whether both speeds of an answer were measured."""
-    return (
-        figures is not None
-        and figures.totals.drafted > 0
-        and figures.totals.total_ms > 0
-        and bool(figures.plain_tokens_per_s)
-    )
+    return figures is not None and figures.speedup.times is not None

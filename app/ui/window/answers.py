@@ -11,7 +11,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from app.conversation import Conversation, End
-from app.engine import LoadedModel
+from app.engine import LoadedModel, Plain
 from app.ui.bridge import EngineBridge
 from app.ui.chat.live_turn import LiveTurn, Maker
 
@@ -27,7 +27,7 @@ class Answers(QObject):
         self._queue: list[LiveTurn] = []  # the first of them may run
         self._maker: Maker | None = None  # nobody: they wait
         self._loaded_rate: float | None = None  # of plain decoding
-        bridge.model_changed.connect(lambda _: self._set_rate(None))
+        bridge.model_changed.connect(lambda _: self._set_rate(Plain()))
         bridge.plain_measured.connect(self._set_rate)
 
     @property
@@ -77,8 +77,8 @@ class Answers(QObject):
         for live in reversed(self._queue.copy()):  # so that none begins in between
             live.stop(why)
 
-    def _set_rate(self, rate: float | None) -> None:
-        self._loaded_rate = rate
+    def _set_rate(self, plain: Plain) -> None:
+        self._loaded_rate = plain.tokens_per_s
 
     def _ended(self, live: LiveTurn) -> None:
         self._queue.remove(live)

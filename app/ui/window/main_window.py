@@ -645,7 +645,7 @@ class MainWindow(QMainWindow):
         counters = self.meters.counters
         if counters.tokens_per_s:
             self.status_line.tell(
-                f"speed-up {words.times(self.meters.speedup)}",
+                f"speed-up {words.times(self.meters.speedup.times)}",
                 words.rate(counters.tokens_per_s),
                 f"{words.length(counters.totals.mean_accepted_length)} per round",
             )

@@ -61,9 +61,9 @@ def _dflash(model: LoadedModel, meters: Meters) -> State:
     )
     own = totals.drafted > totals.looked_up  # the drafter's
     on = tr("DFlash on") if own else tr("Drafts from the chat")
-    gain = meters.speedup
+    gain = meters.speedup.times
     if gain is None:
-        about = f"{kept} {tr('The speed-up is not measured yet.')}"
+        about = f"{kept} {tr('Speed-up: {told}.').format(told=words.speedup(meters.speedup))}"
         return State(Level.ON, on, about)
     about = f"{kept} {tr('Measured against plain decoding on this machine.')}"
     if gain < 1:  # no warning: nobody can act on it, and the governor does

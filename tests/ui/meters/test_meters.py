@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -20,8 +21,10 @@ from app.engine import (
     FinishReason,
     LoadedModel,
     Origin,
+    Plain,
     RoundRecord,
     RoundTotals,
+    Unmeasured,
     WidthReason,
 )
 from app.engine.fake import FAKE_CPU
@@ -75,7 +78,7 @@ def answer(**changes: object) -> Answer:
             total_ms=100.0,
             accepted_per_round=(1,),
         ),
-        "plain_tokens_per_s": 40.0,
+        "plain": Plain(40.0),
         "prefill_ms": 5.0,
         "backend": "cpu",
         "device": "CPU",
@@ -92,13 +95,13 @@ def shown(owner: QObject) -> Meters:
 
 
 def test_figures_are_those_of_the_counters(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 100.0
+    shown.set_plain(Plain(100.0))
     shown.counters.add([record(5), record(2), record(0)])
     counters = shown.counters
     assert counters.totals.rounds == 3
     assert counters.totals.mean_accepted_length == pytest.approx(10 / 3)
     assert counters.tokens_per_s == pytest.approx(10 / 0.030)
-    assert shown.speedup == pytest.approx(10 / 3)
+    assert shown.speedup.times == pytest.approx(10 / 3)
     assert counters.round_ms == pytest.approx((2.5, 5.0, 2.5))
     assert words.block(len(counters.last[-1].drafted) + 1, 8, WidthReason.WHOLE) == "8 of 8"
     assert counters.rates[-1] == pytest.approx(10 / 0.030)
@@ -107,14 +110,14 @@ def test_figures_are_those_of_the_counters(shown: Meters) -> None:
 def test_a_round_without_time_or_draft_gives_no_nonsense(shown: Meters) -> None:
     shown.counters.add([record(0, drafted=0, ms=0.0)])
     assert shown.counters.tokens_per_s is None
-    assert shown.speedup is None
+    assert shown.speedup.times is None
     assert shown.counters.totals.acceptance_at == []
     assert not shown.counters.rates
 
 
 def test_a_new_answer_is_counted_from_nothing(bridge: EngineBridge, shown: Meters) -> None:
     """What still comes of the one before is not counted for it."""
-    shown.plain_tokens_per_s = 100.0
+    shown.set_plain(Plain(100.0))
     first, second = (bridge.ask(HELLO, AskParams()) for _ in range(2))
     shown.follow(first)
     first.decoded.emit("", "", [record(5)])
@@ -124,16 +127,16 @@ def test_a_new_answer_is_counted_from_nothing(bridge: EngineBridge, shown: Meter
     second.decoded.emit("", "", [record(2)])
     assert shown.counters.totals.accepted == 2
     assert shown.plain_tokens_per_s == 100.0
-    second.finished.emit(answer(plain_tokens_per_s=80.0))
+    second.finished.emit(answer(plain=Plain(80.0)))
     assert shown.plain_tokens_per_s == 80.0
     third = bridge.ask(HELLO, AskParams())
     shown.follow(third)
-    third.finished.emit(answer(plain_tokens_per_s=None))  # no plain step of the same minute
-    assert shown.speedup is None
+    third.finished.emit(answer(plain=Plain(None)))  # no plain step of the same minute
+    assert shown.speedup.times is None
 
 
 def test_another_model_has_no_figures_yet(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 100.0
+    shown.set_plain(Plain(100.0))
     shown.counters.add([record(5)])
     shown.set_model(None)
     assert shown.plain_tokens_per_s is None
@@ -237,8 +240,10 @@ def test_the_panel_shows_the_model(qtbot: QtBot, look: Theme, shown: Meters) -> 
     panel = MeterPanel(shown)
     qtbot.addWidget(panel)
     panel.show()
-    assert panel.speedup.accessibleName() == "Speed-up over plain decoding: not measured yet"
-    shown.plain_tokens_per_s = 100.0
+    assert panel.speedup.accessibleName() == (
+        "Speed-up over plain decoding: not measured: nothing was drafted"
+    )
+    shown.set_plain(Plain(100.0))
     shown.counters.add([record(5), record(2), record(0)])
     panel.refresh()
     assert panel.rate.text() == "333 tok/s"
@@ -282,6 +287,7 @@ def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundReco
         ([], 100.0, "What drafting does for an answer shows here, once one comes."),
         ([record(3)], None, "Drafting. How much faster is not measured yet."),
         ([record(3)] * 3, 160.0, "2.5 × faster than without drafting."),
+        ([record(3)] * 3, 90.0, "Drafting. How much faster cannot be measured on a busy machine."),
         ([record(1)] * 3, 196.0, "As fast as without drafting."),
         ([record(0)] * 3, 200.0, "Drafting costs more here than it saves, for now."),
         ([record(3), *[step()] * 8], 100.0, "Drafting paused: not worth it for this text."),
@@ -292,9 +298,34 @@ def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundReco
 def test_one_sentence_first(
     shown: Meters, records: list[RoundRecord], plain: float | None, says: str
 ) -> None:
-    shown.plain_tokens_per_s = plain
+    shown.set_plain(Plain(plain))
     shown.counters.add(records)
     assert str(verdict(shown)) == says
+
+
+def test_plain_steps_of_unlike_times_are_no_measure(qtbot: QtBot, shown: Meters) -> None:
+    panel = MeterPanel(shown)
+    qtbot.addWidget(panel)
+    panel.show()
+    shown.counters.add([step(ms=ms) for ms in (9.0, 2.0, 9.0, 2.0, 9.0)])
+    shown.counters.add([record(3)] * 30)
+    assert shown.speedup.why is Unmeasured.UNEVEN
+    assert spread(shown) == ""
+    panel.refresh()
+    assert not panel.speedup.isVisible()
+    assert "×" not in panel.plain.text()
+    assert "2" not in panel.plain.text()  # nor the rate that is none
+    assert panel.speedup.accessibleName().endswith(
+        "plain steps were held up, as beside other programs"
+    )
+    shown.counters.ended = True
+    shown.counters.plain_at_end = Plain(200.0)
+    panel.refresh()
+    assert panel.speedup.text() == "1.9 ×"
+    assert panel.replay.toolTip().startswith("Show the newest answer")
+    shown.counters.plain_at_end = Plain(90.0)
+    panel.refresh()
+    assert panel.replay.toolTip().startswith("No replay. Speed-up: not measured: plain steps")
 
 
 def test_while_the_prompt_is_read_it_says_so(shown: Meters, bridge: EngineBridge) -> None:
@@ -312,12 +343,12 @@ def test_while_the_prompt_is_read_it_says_so(shown: Meters, bridge: EngineBridge
 
 
 def test_an_answer_that_gained_is_told_by_that_however_it_ended(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 100.0
+    shown.set_plain(Plain(100.0))
     shown.counters.add([*[record(7)] * 8, *[step()] * 8])
     assert str(verdict(shown)) == "Drafting paused: not worth it for this text."
-    shown.counters.ended, shown.counters.plain_at_end = True, 100.0
+    shown.counters.ended, shown.counters.plain_at_end = True, Plain(100.0)
     assert str(verdict(shown)) == "4.5 × faster than without drafting."
-    shown.counters.plain_at_end = None
+    shown.counters.plain_at_end = Plain()
     assert str(verdict(shown)) == "Drafting paused: not worth it for this text."
 
 
@@ -335,13 +366,35 @@ def test_an_answer_that_is_shown_again_reads_as_before(
     reply = bridge.ask(HELLO, AskParams())
     shown.follow(reply, "t1")
     reply.decoded.emit("It is", "", [step(reason)] * 2)
-    whole = answer(totals=shown.counters.totals)
+    rests = reason is WidthReason.PLAIN
+    whole = answer(totals=shown.counters.totals, paused=rests, rests=rests)
     reply.finished.emit(whole)
     assert str(verdict(shown)) == says
     shown.follow(bridge.ask(HELLO, AskParams()), "t2")  # so that it is followed no more
     shown.show("t2", None)
-    shown.show("t1", Figures.of(whole, paused=reason is WidthReason.PLAIN))
+    shown.show("t1", Figures.of(whole))
     assert str(verdict(shown)) == says
+
+
+def test_an_answer_that_drafted_and_then_rested_reads_as_before(
+    shown: Meters, bridge: EngineBridge
+) -> None:
+    says = "Drafting paused: not worth it for this text."
+    shown.show("t1", None)
+    reply = bridge.ask(HELLO, AskParams())
+    shown.follow(reply, "t1")
+    reply.decoded.emit("It is", "", [record(0), *[step()] * 8])
+    assert str(verdict(shown)) == says
+    whole = answer(totals=shown.counters.totals, plain=Plain(100.0), paused=True, rests=True)
+    reply.finished.emit(whole)
+    assert str(verdict(shown)) == says
+    kept = Figures.from_dict(json.loads(json.dumps(Figures.of(whole).as_dict())))
+    shown.follow(bridge.ask(HELLO, AskParams()), "t2")
+    shown.show("t1", kept)
+    assert str(verdict(shown)) == says
+    before = {name: of for name, of in Figures.of(whole).as_dict().items() if name != "rests"}
+    shown.show("t1", Figures.from_dict(before))  # by a version that did not keep it
+    assert str(verdict(shown)) == "As fast as without drafting."
 
 
 def test_no_row_of_guesses_where_nothing_is_drafted(qtbot: QtBot, shown: Meters) -> None:
@@ -364,7 +417,7 @@ def test_no_row_of_guesses_where_nothing_is_drafted(qtbot: QtBot, shown: Meters)
 def test_no_sentence_promises_a_drafter_that_is_not_there(shown: Meters) -> None:
     shown.set_model(replace(MODEL, block=0))
     assert str(verdict(shown)) == "No drafter is loaded: one token at a time."
-    shown.plain_tokens_per_s = 160.0
+    shown.set_plain(Plain(160.0))
     shown.counters.add([replace(record(3), origin=Origin.LOOKUP)] * 3)
     assert str(verdict(shown)) == "2.5 × faster than without drafting."
     shown.set_model(None)
@@ -372,15 +425,15 @@ def test_no_sentence_promises_a_drafter_that_is_not_there(shown: Meters) -> None
 
 
 def test_plain_decoding_is_no_ratio_of_itself(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 150.0
+    shown.set_plain(Plain(150.0))
     shown.counters.add([step()] * 20)
     assert shown.counters.tokens_per_s == pytest.approx(100)
-    assert shown.speedup is None
+    assert shown.speedup.times is None
     assert spread(shown) == ""
 
 
 def test_the_spread_leaves_out_a_tenth_at_each_end(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 100.0
+    shown.set_plain(Plain(100.0))
     shown.counters.add([record(3)] * 9)
     assert spread(shown) == ""  # too few to speak of
     shown.counters.add([record(3)] * 11)

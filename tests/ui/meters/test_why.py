@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine import Figures, FinishReason, Pace, RoundTally, RoundTotals, Script
+from app.engine import Figures, FinishReason, Pace, Plain, RoundTally, RoundTotals, Script
 from app.ui.look.why import acceptance, reasons
 from app.ui.meters.model import Meters
 from app.ui.meters.verdict import verdict
@@ -18,7 +18,7 @@ from tests.ui.meters.test_meters import MODEL, answer, record, shown
 __all__ = ["shown"]  # a fixture
 
 
-def totals(*accepted: int, drafted: int = 7, ms: float = 10.0) -> RoundTotals:
+def totals(*accepted: int, drafted: int = 7, ms: float = 40.0) -> RoundTotals:
     tally = RoundTally()
     for n in accepted:
         tally.add(record(n, drafted, ms))
@@ -190,17 +190,17 @@ def test_pace_is_that_of_the_whole_answer(times: list[float], change: float | No
 
 @pytest.mark.parametrize("after", [0, 40])
 def test_no_ratio_where_the_engine_slows_down_in_the_middle(shown: Meters, after: int) -> None:
-    shown.plain_tokens_per_s = 30.0  # of the last minute: slow as well
+    shown.set_plain(Plain(120.0))  # of the last minute
     shown.counters.add([record(3, ms=10.0)] * 40)
-    assert shown.speedup is not None
+    assert shown.speedup.times is not None
     shown.counters.add([record(3, ms=50.0)] * 40)
     shown.counters.add([record(3, ms=10.0)] * after)
-    assert shown.speedup is None
+    assert shown.speedup.times is None
     assert str(verdict(shown)) == (
         "Drafting. The machine's pace changed meanwhile, so no speed-up is told."
     )
     figures = replace(GOOD, pace=5.0)
-    assert figures.speedup is None
+    assert figures.speedup.times is None
     assert "no speed-up is told" in " ".join(reasons(figures)).lower()
 
 
@@ -213,17 +213,17 @@ def test_an_engine_that_slows_down_in_the_middle_is_told_as_that(
     wait_until(lambda: meters.plain is not None)
     window.controller.ask("Go")
     wait_until(lambda: meters.counters.totals.rounds > 40)
-    assert meters.speedup is not None
+    assert meters.speedup.times is not None
     engine.script.round_ms = 60.0
     wait_until(lambda: meters.counters.totals.rounds > 90)
-    assert meters.speedup is None
+    assert meters.speedup.times is None
     assert "×" not in window.header.chip.state.text
     engine.script.round_ms = 10.0  # it was so for a while only
     wait_until(lambda: not window.controller.busy)
     answer = window.controller.current.last_answer
     assert answer is not None
     assert isinstance(answer.figures, Figures)
-    assert answer.figures.speedup is meters.speedup is None
+    assert answer.figures.speedup.times is meters.speedup.times is None
     (told,) = reasons(answer.figures)
     assert told.startswith("The machine became busy meanwhile: a step took ")
 
@@ -232,10 +232,10 @@ def test_an_engine_that_slows_down_in_the_middle_is_told_as_that(
 
 
 def test_an_answer_as_it_was(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 10.0
+    shown.set_plain(Plain(10.0))
     shown.show("t1", GOOD)
     assert shown.counters.totals == GOOD.totals
-    assert shown.speedup == GOOD.speedup  # beside the plain rate of then
+    assert shown.speedup.times == GOOD.speedup.times  # beside the plain rate of then
     assert not shown.counters.last
     shown.set_model(replace(MODEL, block=0))
     assert verdict(shown).figure  # what is loaded now plays no part
@@ -249,21 +249,21 @@ def test_an_answer_as_it_was(shown: Meters) -> None:
 def test_a_plain_rate_of_long_ago_is_no_measure(
     shown: Meters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown.plain_tokens_per_s = 100.0
+    shown.set_plain(Plain(100.0))
     shown.counters.add([record(3)] * 4)
-    assert shown.speedup == pytest.approx(4.0)
+    assert shown.speedup.times == pytest.approx(4.0)
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 61)
-    assert shown.speedup is None
+    assert shown.speedup.times is None
     assert str(verdict(shown)) == "Drafting. How much faster is not measured yet."
 
 
 def test_a_plain_rate_of_another_context_is_no_measure(shown: Meters) -> None:
-    shown.plain_tokens_per_s = 100.0  # as it is when a model was loaded: nothing is in the context
+    shown.set_plain(Plain(100.0))  # as it is when a model was loaded: nothing is in the context
     for context, measured in ((400, True), (5_000, False)):
         shown.counters.context = context
-        shown.counters.add([record(3)] * 4)
-        assert (shown.speedup is not None) is measured
+        shown.counters.add([record(3, ms=30.0)] * 4)
+        assert (shown.speedup.times is not None) is measured
     assert str(verdict(shown)) == "Drafting. How much faster is not measured yet."
     shown.counters.add([record(0, drafted=0, ms=20.0)] * 3)  # its own are
     assert shown.plain == pytest.approx(50.0)
@@ -279,7 +279,7 @@ def test_a_long_question_has_no_ratio_by_a_short_one(
         window.controller.ask(question)
         wait_until(lambda: meters.counters.totals.rounds > 4)
         assert window.controller.busy
-        assert (meters.speedup is not None) is measured
+        assert (meters.speedup.times is not None) is measured
         wait_until(lambda: not window.controller.busy)
 
 
@@ -290,9 +290,9 @@ def test_an_answers_own_plain_steps_are_a_measure(
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 3_600)
     shown.counters.add([record(0, drafted=0, ms=20.0)] * 4)
-    shown.counters.add([record(3)] * 96)
+    shown.counters.add([record(3, ms=30.0)] * 96)
     assert shown.plain == pytest.approx(50.0)
-    assert shown.speedup is not None
+    assert shown.speedup.times is not None
     shown.counters.add([record(3, ms=30_000.0)] * 3)
     assert shown.plain is None
 
@@ -301,7 +301,7 @@ def test_the_ratio_of_an_answer_that_ended_stays(
     shown: Meters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown.counters.add([record(3)] * 4)
-    shown._end(shown.counters, answer(plain_tokens_per_s=100.0))
+    shown._end(shown.counters, answer(plain=Plain(100.0)))
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 3_600)
-    assert shown.speedup == pytest.approx(4.0)
+    assert shown.speedup.times == pytest.approx(4.0)

@@ -87,7 +87,7 @@ def proved(window: MainWindow, wait_until: WaitUntil) -> Proof:
 def test_both_answers_come_live_and_are_identical(
     open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
 ) -> None:
-    engine = BatchEngine(Script(text=TEXT))
+    engine = BatchEngine(Script(text=TEXT, plain_tokens_per_s=100.0))
     window = open_window(engine)
     assert not window.actions_.prove.isEnabled()
     ask(window, "Count")
@@ -308,6 +308,9 @@ def test_no_replay_without_both_speeds() -> None:
     assert not possible(None)
     assert not possible(replace(FIGURES, plain_tokens_per_s=None))
     assert not possible(replace(FIGURES, totals=RoundTotals(rounds=3, total_ms=30.0)))
+    assert not possible(replace(FIGURES, plain_tokens_per_s=9.9))  # slower than a round
+    assert not possible(replace(FIGURES, plain_uneven=True))
+    assert not possible(replace(FIGURES, pace=2.0))
 
 
 def test_a_replay_ends_with_the_whole_text(

@@ -104,7 +104,7 @@ def test_the_meters_show_the_answers_counters(open_window: OpenWindow, ask: Ask)
     assert totals.accepted_per_round == answer.totals.accepted_per_round
     assert window.meters.counters.tokens_per_s == pytest.approx(answer.totals.tokens_per_s)
     assert window.panel.accepted.text() == f"{answer.totals.mean_accepted_length:.1f}"
-    assert window.header.chip.state.text == f"DFlash on ×{answer.speedup:.1f}"
+    assert window.header.chip.state.text == f"DFlash on ×{answer.speedup.times:.1f}"
 
 
 def test_escape_stops(open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QObject
 
-from app.engine import LoadedModel, Origin, RoundRecord, WidthReason
+from app.engine import LoadedModel, Origin, Plain, RoundRecord, WidthReason
 from app.engine.fake import FAKE_CPU
 from app.ui.look.theme import Theme
 from app.ui.meters.model import Meters
@@ -36,7 +36,7 @@ def show(
     meters: Meters, loaded: LoadedModel | None, *rounds: RoundRecord, plain: float | None = None
 ) -> Meters:
     meters.set_model(loaded)
-    meters.plain_tokens_per_s = plain
+    meters.set_plain(Plain(plain))
     meters.counters.add(list(rounds))
     return meters
 
@@ -49,6 +49,7 @@ def show(
         (Level.OFF, "DFlash ready", model(), [], None),
         (Level.OFF, "DFlash off", model(), [record(0, drafted=0)], 50.0),
         (Level.ON, "DFlash on", model(), [record(3)], None),
+        (Level.ON, "DFlash on", model(), [record(3)], 90.0),  # a plain step that was held up
         (Level.ON, "DFlash on ×4.0", model(), [record(3)], 100.0),
         (Level.ON, "DFlash on ×0.50", model(), [record(0)], 200.0),
         (Level.ON, "Drafts from the chat ×4.0", model(), [COPIED], 100.0),

@@ -1,0 +1,115 @@
+"""Where a speed-up is told, and where it is not: never one that cannot be so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine import Figures, FinishReason, Plain, RoundTally, RoundTotals, Speedup, Unmeasured
+
+from .test_stats import record
+
+PLAIN = Plain(50.0)
+
+
+def totals(*accepted: int, ms: float = 30.0, drafted: int = 7) -> RoundTotals:
+    tally = RoundTally()
+    for n in accepted:
+        part = ms / 4
+        tally.add(replace(record(drafted, n), draft_ms=part, verify_ms=2 * part, host_ms=part))
+    return tally.totals
+
+
+def test_it_is_the_rate_over_the_plain_one() -> None:
+    told = Speedup.of(totals(2, 4), PLAIN)  # 8 tokens in 60 ms
+    assert told.times == pytest.approx(8 / 0.060 / 50)
+    assert (told.plain_tokens_per_s, told.why) == (50.0, None)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "plain", "pace", "why"),
+    [
+        (totals(), PLAIN, None, Unmeasured.UNDRAFTED),
+        (totals(0, 0, drafted=0), PLAIN, None, Unmeasured.UNDRAFTED),
+        (totals(2, 4), Plain(), None, Unmeasured.NO_PLAIN),
+        (totals(2, 4, ms=0.0), PLAIN, None, Unmeasured.NO_PLAIN),
+        (totals(2, 4), PLAIN, 2.0, Unmeasured.PACE),
+        (totals(2, 4), PLAIN, 0.0, Unmeasured.PACE),
+        (totals(2, 4), Plain(50.0, uneven=True), None, Unmeasured.UNEVEN),
+        (totals(2, 4, ms=19.9), PLAIN, None, Unmeasured.UNEVEN),  # a plain step takes 20 ms
+    ],
+)
+def test_why_there_is_none(
+    rounds: RoundTotals, plain: Plain, pace: float | None, why: Unmeasured
+) -> None:
+    told = Speedup.of(rounds, plain, pace)
+    assert (told.times, told.why) == (None, why)
+    assert why.words
+
+
+def test_a_rate_that_cannot_be_so_is_not_told_either() -> None:
+    assert Speedup.of(totals(2, 4, ms=19.9), PLAIN).plain_tokens_per_s is None
+
+
+def test_a_round_may_cost_as_much_as_a_plain_step() -> None:
+    assert Speedup.of(totals(2, 4, 4, ms=20.0), PLAIN).times == pytest.approx(13 / 3)
+
+
+@given(
+    st.lists(st.integers(0, 15), min_size=1, max_size=40),
+    st.floats(0.01, 1e4),
+    st.floats(0.01, 1e5),
+)
+def test_it_is_never_above_the_mean_accepted_length(
+    accepted: list[int], ms: float, rate: float
+) -> None:
+    rounds = totals(*accepted, ms=ms, drafted=15)
+    told = Speedup.of(rounds, Plain(rate))
+    assert rounds.mean_accepted_length is not None
+    assert told.times is None or told.times <= rounds.mean_accepted_length * (1 + 1e-6)
+    assert (told.times is None) is (told.why is not None)
+
+
+# --- an answer that was gone on with ------------------------------------------------------
+
+PART = Figures(
+    finish_reason=FinishReason.STOP,
+    completion_tokens=8,
+    prompt_tokens=5,
+    reused=0,
+    prefill_ms=1.0,
+    totals=totals(2, 4),
+    plain_tokens_per_s=50.0,
+    backend="cpu",
+    device="A CPU",
+    seed=None,
+)
+
+
+def test_each_part_is_measured_by_the_plain_steps_of_its_own_time() -> None:
+    slow = replace(PART, totals=totals(2, 4, ms=120.0), plain_tokens_per_s=12.5)
+    assert PART.then(slow).speedup.times == pytest.approx(PART.speedup.times)
+    assert slow.then(PART).speedup.times == pytest.approx(PART.speedup.times)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"plain_tokens_per_s": None}, Unmeasured.NO_PLAIN),
+        ({"plain_uneven": True}, Unmeasured.UNEVEN),
+        ({"pace": 3.0}, Unmeasured.PACE),
+    ],
+)
+def test_what_one_part_lacks_the_whole_does(changes: dict[str, float], why: Unmeasured) -> None:
+    lacking = replace(PART, **changes)  # type: ignore[arg-type]
+    assert lacking.then(PART).speedup.why is why
+    assert PART.then(lacking).speedup.why is why
+
+
+def test_a_part_without_rounds_has_no_say() -> None:
+    nothing = replace(PART, totals=RoundTotals(), plain_tokens_per_s=None)
+    assert nothing.then(PART).speedup == PART.speedup
+    assert PART.then(nothing).speedup == PART.speedup
