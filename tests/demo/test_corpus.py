@@ -48,18 +48,49 @@ def test_bad_order_is_refused(messages: list[dict[str, str]]) -> None:
 
 
 def test_training_never_sees_heldout_prompts() -> None:
-    held = corpus.heldout()
-    assert len(held["guide"]) >= 60
     rng = random.Random(3)
     for _ in range(500):
         users = [m["content"] for m in corpus.draw_chat(rng).messages if m["role"] == "user"]
         assert not any(corpus.is_heldout(user) for user in users)
 
 
-def test_loss_covers_what_the_assistant_writes() -> None:
+@pytest.mark.parametrize(
+    ("prompt", "held"),
+    [
+        ("What do you call a round here?", True),
+        ("hi, WHAT DO YOU CALL A ROUND here", True),
+        ("法国总统是谁", True),
+        ("q", True),
+        ("What is a round?", False),
+        ("x = q", False),
+    ],
+)
+def test_what_is_held_out_is_refused(prompt: str, held: bool) -> None:
+    assert corpus.is_heldout(prompt) is held
+
+
+HELLO = {"role": "assistant", "content": "Hello!", "reasoning_content": ""}
+MORE = {"role": "assistant", "content": "More.", "reasoning_content": "A thought."}
+
+
+@pytest.mark.parametrize(
+    ("chat", "wrote"),
+    [
+        (corpus.Chat([USER, HELLO], thinking=False), "Hello!<|im_end|>"),
+        (corpus.Chat([USER, MORE], thinking=True), "A thought.\n</think>\n\nMore.<|im_end|>"),
+        (
+            corpus.Chat([USER, HELLO, USER, MORE], thinking=True),
+            "Hello!<|im_end|>A thought.\n</think>\n\nMore.<|im_end|>",
+        ),
+        (
+            corpus.Chat([USER, HELLO, USER, {**HELLO, "content": "数 😀"}], thinking=False),
+            "Hello!<|im_end|>数 😀<|im_end|>",
+        ),
+    ],
+)
+def test_loss_covers_what_the_assistant_writes_and_not_the_opening(
+    chat: corpus.Chat, wrote: str
+) -> None:
     tokenizer = Tokenizer.from_file(str(DEMO / "target" / "tokenizer.json"))
-    answer = {"role": "assistant", "content": "Hello!", "reasoning_content": ""}
-    text = corpus.render_chat(corpus.Chat([USER, answer], thinking=False))
-    ids, inside = corpus.encode(tokenizer, text)
-    written = tokenizer.decode(ids[inside].tolist(), skip_special_tokens=False)
-    assert written == "\n<think>\n\n</think>\n\nHello!<|im_end|>"
+    ids, inside = corpus.encode(tokenizer, chat)
+    assert tokenizer.decode(ids[inside].tolist(), skip_special_tokens=False) == wrote

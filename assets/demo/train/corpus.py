@@ -6,33 +6,33 @@ Loss is taken on what the assistant writes, its closing marker included.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import jinja2.sandbox
 import numpy as np
 from tokenizers import Tokenizer
 
-from . import skills
-from .phrasing import normal, topics
+from . import heldout, skills
+from .phrasing import normal
 from .skills import Skill, Turn
 
 HERE = Path(__file__).parent
 TEMPLATE = HERE.parent / "target" / "chat_template.jinja"
 MIX: dict[Skill, float] = {
-    skills.guide: 0.38, skills.follow_up: 0.08, skills.memory: 0.09, skills.counting: 0.06,
-    skills.arithmetic: 0.07, skills.listing: 0.03, skills.code: 0.05, skills.free_text: 0.09,
-    skills.small_talk: 0.03, skills.unknown: 0.05, skills.echo: 0.07,
+    skills.guide: 0.33, skills.foreign: 0.09, skills.follow_up: 0.08, skills.memory: 0.05, skills.counting: 0.05,
+    skills.arithmetic: 0.07, skills.listing: 0.03, skills.code: 0.05, skills.free_text: 0.07,
+    skills.small_talk: 0.03, skills.unknown: 0.09, skills.nonsense: 0.02, skills.echo: 0.06, skills.rewrite: 0.06,
 }  # fmt: skip
 SYSTEM = (
     "You are the built-in guide of Slipstream.", "You are a helpful assistant.", "Be brief.",
     "You are a friendly assistant.", "Answer in English.", "You are Slipstream.",
 )  # fmt: skip
+ROLE, END = "<|im_start|>assistant\n", "<|im_end|>"
 BUCKETS = (64, 96, 128, 192, 256, 512, 1024)
 
 Message = dict[str, str]
@@ -66,26 +66,18 @@ def render_prompt(messages: list[Message], thinking: bool) -> str:
 
 
 @cache
-def heldout() -> dict[str, list[Any]]:
-    """Guide and free-text prompts that training never sees, and dialogues to measure."""
-    data: dict[str, list[Any]] = json.loads((HERE / "heldout.json").read_text(encoding="utf-8"))
-    answers = {topic.name: [topic.answer] for topic in topics()}
-    wrong = [e["topic"] for e in data["guide"] if answers.get(e["topic"]) != e["answers"]]
-    if wrong:
-        raise ValueError(f"heldout.json and guide.toml differ on {wrong}")
-    return data
-
-
-@cache
-def _forbidden() -> tuple[str, ...]:
-    prompts = [e["prompt"] for e in heldout()["guide"]] + heldout()["free_text"]
-    return tuple(normal(prompt) for prompt in prompts)
+def _forbidden() -> tuple[frozenset[str], tuple[str, ...]]:
+    """Held-out prompts, normal: those refused as a whole, and those refused within others too."""
+    held = {normal(prompt) for prompt in heldout.prompts()}
+    long = tuple(words for words in held if len(words) > 14)
+    return frozenset(held), long
 
 
 def is_heldout(prompt: str) -> bool:
-    """Whether `prompt` contains a held-out prompt, case and punctuation aside."""
-    words = f" {normal(prompt)} "
-    return any(f" {words_held} " in words for words_held in _forbidden())
+    """Whether `prompt` is a held-out prompt or contains one, case and punctuation aside."""
+    words = normal(prompt)
+    whole, parts = _forbidden()
+    return words in whole or any(part in words for part in parts)
 
 
 def draw_turns(rng: random.Random) -> list[Turn]:
@@ -118,27 +110,36 @@ def render_chat(chat: Chat) -> str:
     return template().render(messages=chat.messages, enable_thinking=chat.thinking)
 
 
-def encode(tokenizer: Tokenizer, text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids [n] int32 of a rendered chat, and a mask [n] bool of what the assistant wrote."""
-    ids = np.array(tokenizer.encode(text).ids, dtype=np.int32)
-    start, end, role = (
-        tokenizer.token_to_id(t) for t in ("<|im_start|>", "<|im_end|>", "assistant")
-    )
-    opens = np.zeros(len(ids) + 1, dtype=np.int8)
-    opens[2:] = (ids[:-1] == start) & (ids[1:] == role)
-    closes = np.concatenate(([0], ids == end)).astype(np.int8)
-    inside = np.zeros(len(ids), dtype=bool)
-    closings = np.flatnonzero(closes) - 1
-    for first in np.flatnonzero(opens):
-        last = closings[closings >= first]
-        inside[first : (last[0] if len(last) else len(ids)) + 1] = True
-    return ids, inside
+def encode(tokenizer: Tokenizer, chat: Chat) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids [n] int32 of a rendered chat, and a mask [n] bool of what the assistant wrote.
+
+    The tokens with which the template opens an answer, that of thinking or of none among them, are
+    not the assistant's: it never writes them.
+    """
+    text = render_chat(chat)
+    encoded = tokenizer.encode(text)
+    inside = np.zeros(len(encoded.ids), dtype=bool)
+    begins = np.array([begin for begin, _ in encoded.offsets])
+    for first, last in _written(text, chat):
+        inside |= (begins >= first) & (begins < last)
+    return np.array(encoded.ids, dtype=np.int32), inside
+
+
+def _written(text: str, chat: Chat) -> Iterator[tuple[int, int]]:
+    """Where in the rendered text the assistant writes, closing markers included."""
+    at = 0
+    while (opened := text.find(ROLE, at)) >= 0:
+        first = opened + len(ROLE)
+        at = text.index(END, first) + len(END)
+        if at + 1 >= len(text):  # the last answer
+            first = len(render_prompt(chat.messages[:-1], chat.thinking))
+        yield first, at
 
 
 def _work(job: tuple[str, int, str]) -> list[tuple[np.ndarray, np.ndarray]]:
     seed, count, tokenizer_text = job
     rng, tokenizer = random.Random(seed), Tokenizer.from_str(tokenizer_text)
-    return [encode(tokenizer, render_chat(draw_chat(rng))) for _ in range(count)]
+    return [encode(tokenizer, draw_chat(rng)) for _ in range(count)]
 
 
 def build(tokenizer: Tokenizer, seed: int, count: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:

@@ -150,4 +150,17 @@ def letter(rng: random.Random) -> tuple[str, str, str]:
     return ask.format(name, place), text, f"a letter to {name}"
 
 
-FORMS = (story, story, poem, scene, letter)
+def free(rng: random.Random) -> tuple[str, str, str]:
+    """Returns (prompt, text, label): a story or poem of which only that was asked."""
+    kind = rng.choice(("story", "story", "poem"))
+    _, text, label = (story if kind == "story" else poem)(rng)
+    ask = rng.choice((
+        "tell me a {}", "tell me a short {}", "write a {}", "write a short {}", "a {}", "a short {}", "a little {}",
+        "make up a {}", "can you tell me a {}", "I want to hear a {}", "give me a {}", "please write a {}", "{} please",
+        "could you write me a short {}", "one short {}", "tell a {}", "do you know a {}", "write me a little {}", "another {}",
+        "I would like a short {}", "think of a {}", "a very short {}", "invent a {}",
+    ))  # fmt: skip
+    return ask.format(kind), text, label
+
+
+FORMS = (story, story, poem, scene, letter, free, free)

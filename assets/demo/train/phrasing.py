@@ -5,11 +5,15 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 GUIDE = Path(__file__).with_name("guide.toml")
+LANGUAGES = ("de", "es", "fr", "zh")
 
 NOUN_FORMS = (
     "what is {}", "what's {}", "whats {}", "what are {}", "explain {}", "tell me about {}",
@@ -19,12 +23,22 @@ NOUN_FORMS = (
     "could you tell me what {} is", "what exactly is {}", "{}, what is that",
     "explain {} in simple words", "give me a short explanation of {}", "is there {}",
     "I keep reading about {}", "what is meant by {}", "I have a question about {}",
+    "{} what does it do", "{}, what is it for", "what is the use of {}", "why is there {}",
+    "where do I find {}", "where is {}", "how does {} work", "what is {} good for", "{}, how does that work",
+    "info on {}", "{} explained", "what can I do with {}", "show me {}", "how do I use {}",
+    "I see {} here, what does that mean", "what happens with {}", "when do I need {}",
+    "do you know {}", "{}, please explain", "say something about {}", "{} meaning",
 )  # fmt: skip
 VERB_FORMS = (
     "how do I {}", "how can I {}", "how to {}", "can I {}", "I want to {}", "where can I {}",
     "is it possible to {}", "show me how to {}", "help me {}", "what is the way to {}",
     "I would like to {}", "what do I have to do to {}", "how does one {}", "is there a way to {}",
     "I need to {}", "tell me how to {}", "can you tell me how I {}", "what must I press to {}",
+    "{}", "{}, how", "where do I {}", "which key do I press to {}", "how would I {}", "can you {}",
+    "could I {}", "am I able to {}", "what do I click to {}", "which button is there to {}",
+    "is there a key to {}", "may I {}", "I can not {}", "how do you {}", "to {}, what do I do",
+    "I have to {}", "let me {}", "does the app let me {}", "where would I {}", "I don't know how to {}",
+    "I am trying to {}", "what if I want to {}", "best way to {}", "steps to {}", "{}, where",
 )  # fmt: skip
 QUESTION_FORMS = (
     "{}", "{}", "{}", "{}", "can you tell me {}", "do you know {}", "I want to know {}", "{}, do you know",
@@ -32,47 +46,102 @@ QUESTION_FORMS = (
     "can somebody tell me {}", "help me: {}", "I ask myself {}", "a friend asked me {}", "tell us {}",
     "I just saw this, {}", "maybe you know {}", "{}, can you explain", "would you tell me {}",
 )  # fmt: skip
+FOREIGN_NOUNS: Mapping[str, tuple[str, ...]] = {
+    "de": ("Was ist {}?", "Was bedeutet {}?", "Erkläre {}", "Was heißt {}?", "Erklär mir {} bitte", "{} erklären",
+           "Kannst du {} erklären?", "Was macht {}?", "Wie geht {}?", "Wo ist {}?"),
+    "es": ("¿Qué es {}?", "¿Qué significa {}?", "Explica {}", "Explícame qué es {}", "¿Para qué sirve {}?",
+           "¿Puedes explicar {}?", "¿Qué hace {}?", "¿Cómo funciona {}?", "¿Dónde está {}?"),
+    "fr": ("Qu'est-ce que {} ?", "Que veut dire {} ?", "Explique {}", "Explique-moi ce qu'est {}", "C'est quoi {} ?",
+           "Peux-tu expliquer {} ?", "Que fait {} ?", "Comment marche {} ?", "Où est {} ?"),
+    "zh": ("{}是什么？", "什么是{}？", "解释{}", "{}是什么意思？", "请告诉我什么是{}", "{}怎么用？", "{}有什么用？"),
+}  # fmt: skip
+FOREIGN_OPENINGS: Mapping[str, tuple[str, ...]] = {
+    "de": ("Hallo, ", "Bitte: ", "Entschuldigung, ", "Kurze Frage: ", "Sag mir: ", "Hi, ", "Eine Frage: ",
+           "Guten Tag, ", "Ich möchte wissen: ", "Kannst du mir sagen: ", "Weißt du: "),
+    "es": ("Hola, ", "Por favor: ", "Perdona, ", "Una pregunta: ", "Dime: ", "Buenos días, ",
+           "Quiero saber: ", "¿Puedes decirme: ", "Oye, "),
+    "fr": ("Bonjour, ", "S'il te plaît : ", "Pardon, ", "Une question : ", "Dis-moi : ", "Salut, ",
+           "Je veux savoir : ", "Peux-tu me dire : "),
+    "zh": ("你好，", "请问，", "请告诉我，", "我想知道，", "一个问题：", "麻烦问一下，"),
+}  # fmt: skip
+FOREIGN_STARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "de": (
+        r"(Wie|Wo|Was|Kann ich|Kannst du|Welche\w*|Warum|Gibt es|Wer|Wann|Ist|Sind|Brauche ich)\b"
+        r"( (bekomme|mache|finde|kann|ist|sind|ich|du|das|die|der|mein\w*|passiert|bedeutet|bist))* ?",
+        ("Wie ", "Wo ", "Kann ich ", "Ich will ", "Zeig mir ", "Erklär mir ", "Wo ist ", "Was ist ", "Wie geht ", ""),
+    ),
+    "es": (
+        r"¿?(Cómo|Dónde|Qué|Cuál|Puedo|Por qué|Hay|Quién|Para qué|Es|Son)\b"
+        r"( (puedo|está|están|es|son|hay|el|la|los|las|mis?|un|una|se|hace|sirve))* ?",
+        ("¿Cómo ", "¿Dónde ", "¿Puedo ", "Quiero ", "Muestra ", "Explica ", "¿Dónde está ", "¿Qué es ", ""),
+    ),
+    "fr": (
+        r"(Comment|Où|Que|Quel\w*|Puis-je|Peux-tu|Pourquoi|Y a-t-il|Qui|Est-ce que|À quoi)\b"
+        r"( (puis-je|est|sont|le|la|les|l|mes?|mon|un|une|se|fait|sert))* ?",
+        ("Comment ", "Où ", "Puis-je ", "Je veux ", "Montre ", "Explique ", "Où est ", "C'est quoi ", ""),
+    ),
+    "zh": (
+        r"(怎么|什么是|在哪里|可以|为什么|有哪些|有|哪里)?",
+        ("怎么", "请解释", "可以", "我想", "在哪里", "告诉我", "怎样", "如何", ""),
+    ),
+}  # fmt: skip
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "how": ("in which way", "in what way"), "why": ("how come", "for what reason", "why exactly"),
-    "explain": ("describe", "clarify", "talk about"), "show": ("display", "present"),
+    "explain": ("describe", "clarify", "talk about"), "show": ("display", "present", "see"),
     "change": ("adjust", "modify", "alter", "set"), "start": ("launch", "begin", "open"),
-    "find": ("locate", "see", "get at"), "choose": ("pick", "select", "take"),
+    "find": ("locate", "see", "get at", "look up"), "choose": ("pick", "select", "take"),
     "answer": ("reply", "response"), "answers": ("replies", "responses", "results"),
-    "chat": ("conversation", "talk"), "chats": ("conversations", "talks", "messages"),
+    "chat": ("conversation", "talk", "chat"), "chats": ("conversations", "talks", "messages"),
     "app": ("program", "application", "tool", "software"), "big": ("large", "huge"),
     "computer": ("machine", "PC", "laptop"), "machine": ("computer", "PC", "laptop"),
-    "delete": ("erase", "remove", "drop"), "stop": ("halt", "end", "interrupt"),
+    "delete": ("erase", "remove", "drop", "get rid of"), "stop": ("halt", "end", "interrupt", "cancel"),
     "picture": ("image", "photo"), "pictures": ("images", "photos"), "old": ("earlier", "past", "previous"),
     "fast": ("quick", "speedy"), "slow": ("sluggish", "slower"), "slower": ("less fast", "more slow"),
     "switch": ("change", "move"), "another": ("a different", "some other"), "use": ("work with", "apply"),
-    "same": ("equal", "identical"), "run": ("execute", "work", "start"), "mean": ("stand for", "say"),
+    "same": ("equal", "identical"), "run": ("execute", "work", "start"), "mean": ("stand for", "say", "tell me"),
     "where": ("in which place", "whereabouts"), "need": ("require", "want"), "kept": ("stored", "saved"),
     "model": ("model", "language model", "AI"), "do": ("do", "actually do"), "twice": ("two times", "again"),
-    "can": ("could", "may", "might"), "what": ("what", "what exactly"), "text": ("text", "writing", "output"),
+    "can": ("could", "may", "might"), "what": ("what", "what exactly"), "text": ("text", "writing", "output", "words"),
     "crashes": ("crashed", "has crashed", "dies", "closes by itself"), "is": ("is", "was"),
     "which": ("what", "which"), "stored": ("saved", "kept", "put"), "different": ("other", "unlike"),
+    "open": ("start", "bring up", "get to", "see"), "turn": ("switch", "turn"), "larger": ("bigger", "larger"),
+    "larger.": ("bigger",), "make": ("get", "have", "make"), "get": ("obtain", "fetch", "download", "have"),
+    "question": ("message", "prompt", "question"), "message": ("question", "prompt"), "file": ("document", "file"),
+    "save": ("keep", "store", "write"), "read": ("look at", "read"), "size": ("length", "size"), "key": ("shortcut", "key"),
+    "keys": ("shortcuts", "hotkeys"), "button": ("switch", "icon", "button"), "settings": ("options", "preferences", "settings"),
+    "folder": ("directory", "place"), "disk": ("drive", "hard disk"), "memory": ("RAM", "memory"), "see": ("view", "find", "look at"),
+    "graphics": ("video", "graphics"), "internet": ("network", "web", "connection"), "free": ("gratis", "free"),
+    "letters": ("characters", "font"), "word": ("term", "word"), "search": ("look", "search"), "write": ("type", "enter", "write"),
+    "limit": ("cap", "maximum", "limit"), "long": ("large", "long"), "press": ("click", "hit", "push"), "click": ("press", "hit"),
+    "repeat": ("say again", "repeat"), "thinking": ("thoughts", "reasoning", "thinking"), "list": ("overview", "list"),
+    "window": ("app", "window"), "terminal": ("console", "shell", "command line"), "tokens": ("words", "tokens"),
+    "checked": ("tested", "verified"), "drafter": ("draft model", "drafter"), "guess": ("draft", "guess"),
 }  # fmt: skip
 FILLERS = (
-    "really",
-    "just",
-    "actually",
-    "now",
-    "maybe",
-    "exactly",
-    "even",
-    "simply",
-    "again",
-    "still",
-)
+    "really", "just", "actually", "now", "maybe", "exactly", "even", "simply", "again", "still", "please",
+    "quickly", "somehow", "ever", "then", "perhaps", "here", "currently",
+)  # fmt: skip
 OPENINGS = (
     "hi, ", "hello, ", "hey, ", "hello! ", "please tell me, ", "quick question: ", "so, ", "ok, ",
     "one question: ", "sorry, ", "tell me, ", "just wondering, ", "another thing: ", "and ",
-    "I wonder, ", "good morning, ", "question: ", "okay so ", "now ", "well, ", "but ",
+    "I wonder, ", "good morning, ", "question: ", "okay so ", "now ", "well, ", "but ", "please, ",
+    "I am new to this. ", "I'm curious: ", "um, ", "wait, ", "look, ", "thanks. ", "great. ", "yes, but ",
+    "could you help? ", "I need help: ", "sir, ", "guide, ", "Slipstream: ", "oh, ", "also, ", "btw ", "pls ",
 )  # fmt: skip
-ENDINGS = (" please", ", please", " in this app", " here", " exactly", " then", ", thanks",
-           " actually", " in Slipstream", " again", " by the way")  # fmt: skip
-MARKS = ("?", "?", "?", "?", "", "", "", " ?", "??", ".", "!", "...")
-SMALL_WORDS = frozenset("a an the is are do does of to i you it in for me".split())
+ENDINGS = (" please", ", please", " in this app", " here", " exactly", " then", ", thanks", " pls", " thx",
+           " actually", " in Slipstream", " again", " by the way", ", I wonder", " or not", ", can you help",
+           ". I do not get it", " for me", " now", ", thank you", " right now", " in short")  # fmt: skip
+SHORT_FORMS: dict[str, str] = {
+    "you": "u", "are": "r", "please": "plz", "what": "wat", "your": "ur", "how": "hw", "because": "cuz",
+    "and": "n", "with": "w/", "without": "w/o", "is not": "isnt", "do not": "dont", "I am": "im",
+    "cannot": "cant", "I do": "i do", "does not": "doesnt", "thanks": "thx", "about": "abt", "people": "ppl",
+}  # fmt: skip
+MARKS = ("?", "?", "?", "?", "", "", "", " ?", "??", ".", "!", "...", "???", "?!")
+SMALL_WORDS = frozenset("a an the is are do does of to i you it in for me my this that".split())
+TELEGRAM = SMALL_WORDS | frozenset(
+    "how what why where when which who can could may would should will please be with on at from "
+    "there your tell explain know want need have has did was".split()
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +155,17 @@ class Topic:
     nouns: tuple[str, ...] = ()
     do: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
+    de: tuple[str, ...] = ()
+    es: tuple[str, ...] = ()
+    fr: tuple[str, ...] = ()
+    zh: tuple[str, ...] = ()
+    settings: Any = field(default=(), hash=False)
+    missing: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The first sentence of the answer."""
+        return re.split(r"(?<=[.!?]) ", self.answer, maxsplit=1)[0]
 
     def draw(self, rng: random.Random) -> str:
         """A random prompt, each group of phrasings weighted by the square root of its size."""
@@ -96,6 +176,20 @@ class Topic:
         ]
         (group,) = rng.choices(groups, [len(group) ** 0.5 for group in groups])
         return vary(rng, rng.choice(group))
+
+    def draw_foreign(self, rng: random.Random) -> tuple[str, str]:
+        """(language, prompt): one of its questions in another language, or a form with a name."""
+        language = rng.choice(LANGUAGES)
+        own: tuple[str, ...] = getattr(self, language)
+        names = [noun for noun in self.nouns if not noun.islower() and " the " not in f" {noun} "]
+        if names and (not own or rng.random() < 0.15):
+            prompt = rng.choice(FOREIGN_NOUNS[language]).format(rng.choice(names))
+        else:
+            prompt = rng.choice(own)
+            if rng.random() < 0.35:
+                pattern, starts = FOREIGN_STARTS[language]
+                prompt = rng.choice(starts) + re.sub(rf"^{pattern}", "", prompt)
+        return language, vary_foreign(rng, language, prompt)
 
 
 @cache
@@ -108,33 +202,69 @@ def topics() -> tuple[Topic, ...]:
     )
 
 
+@cache
+def foreign_topics() -> tuple[Topic, ...]:
+    """Those with questions in other languages."""
+    return tuple(topic for topic in topics() if all(getattr(topic, one) for one in LANGUAGES))
+
+
 def normal(prompt: str) -> str:
     """Lower case, letters and digits only: two prompts with equal normal form count as the same."""
-    return " ".join(re.findall(r"[a-z0-9]+", prompt.lower()))
+    return " ".join(re.findall(r"[^\W_]+", prompt.lower()))
 
 
 def vary(rng: random.Random, prompt: str) -> str:
     """The same question as another person would type it: wrapping, case, marks, slips."""
+    if rng.random() < 0.35:
+        prompt = _synonym(rng, prompt)
+    if rng.random() < 0.07:
+        prompt = _telegram(prompt)
     if rng.random() < 0.25:
         prompt = rng.choice(OPENINGS) + prompt
     if rng.random() < 0.12:
         prompt += rng.choice(ENDINGS)
-    if rng.random() < 0.35:
-        prompt = _synonym(rng, prompt)
     if rng.random() < 0.12:
         prompt = _drop_word(rng, prompt)
     if rng.random() < 0.08:
         prompt = _insert_filler(rng, prompt)
-    if rng.random() < 0.20:
-        prompt = _slip(rng, prompt)
+    if rng.random() < 0.06:
+        prompt = _shorten(prompt)
+    if rng.random() < 0.04:
+        prompt = _swap_words(rng, prompt)
+    while rng.random() < 0.22:
+        prompt = slip(rng, prompt)
+    return _case(rng, prompt) + rng.choice(MARKS)
+
+
+def vary_foreign(rng: random.Random, language: str, prompt: str) -> str:
+    """The same in another language: an opening, no accents, no marks, a slip."""
+    if rng.random() < 0.3:
+        prompt = rng.choice(FOREIGN_OPENINGS[language]) + prompt
+    if language != "zh":
+        if rng.random() < 0.2:
+            split = unicodedata.normalize("NFD", prompt)
+            prompt = "".join(c for c in split if not unicodedata.combining(c))
+        if rng.random() < 0.15:
+            prompt = slip(rng, prompt)
+        prompt = _case(rng, prompt)
+    if rng.random() < 0.4:
+        prompt = prompt.strip(" ?？¿.")
+    return prompt
+
+
+def _case(rng: random.Random, prompt: str) -> str:
     case = rng.random()
     if case < 0.45:
-        prompt = prompt[0].upper() + prompt[1:]
-    elif case < 0.80:
-        prompt = prompt.lower()
-    elif case < 0.83:
-        prompt = prompt.upper()
-    return prompt + rng.choice(MARKS)
+        return prompt[:1].upper() + prompt[1:]
+    if case < 0.80:
+        return prompt.lower()
+    return prompt.upper() if case < 0.85 else prompt
+
+
+def _telegram(prompt: str) -> str:
+    """The words that carry the meaning; the whole where too few are left."""
+    words = [word for word in prompt.split(" ") if word.lower() not in TELEGRAM]
+    return " ".join(words) if len(words) >= 2 else prompt
 
 
 def _drop_word(rng: random.Random, prompt: str) -> str:
@@ -162,9 +292,25 @@ def _insert_filler(rng: random.Random, prompt: str) -> str:
     return " ".join(words)
 
 
-def _slip(rng: random.Random, prompt: str) -> str:
+def _shorten(prompt: str) -> str:
+    """As on a telephone: "what r u"."""
+    for whole, short in SHORT_FORMS.items():
+        prompt = re.sub(rf"\b{whole}\b", short, prompt)
+    return prompt
+
+
+def _swap_words(rng: random.Random, prompt: str) -> str:
+    """Two neighbours change places."""
+    words = prompt.split(" ")
+    if len(words) > 3:
+        at = rng.randrange(len(words) - 1)
+        words[at], words[at + 1] = words[at + 1], words[at]
+    return " ".join(words)
+
+
+def slip(rng: random.Random, prompt: str) -> str:
     """One slip of the finger in a word of four letters or more."""
-    words = list(re.finditer(r"[A-Za-z]{4,}", prompt))
+    words = list(re.finditer(r"[^\W\d_]{4,}", prompt))
     if not words:
         return prompt
     word = rng.choice(words)

@@ -1,0 +1,148 @@
+"""Questions about the world, to which the guide's answer is that it does not know: many kinds, so
+that what is not about the app is told from what is."""
+
+from __future__ import annotations
+
+import random
+
+SLOTS: dict[str, tuple[str, ...]] = {
+    "country": tuple("France Italy Spain Japan China India Brazil Canada Egypt Kenya Norway Poland Greece "
+                     "Turkey Mexico Chile Cuba Ireland Russia Sweden Austria Portugal Peru Iran Nepal".split()),
+    "city": tuple("Berlin Lagos Lima Oslo Cairo Delhi Quito Tokyo Paris Rome Seoul Accra Madrid Perth London "
+                  "Vienna Boston Sydney Moscow Prague Athens Dublin Bern Milan Lyon Chicago".split()),
+    "person": ("Einstein", "Napoleon", "Mozart", "Shakespeare", "Cleopatra", "Newton", "Picasso", "Gandhi",
+               "Marie Curie", "Beethoven", "Caesar", "Lincoln", "Darwin", "Bach", "Elvis", "Madonna", "Messi",
+               "the pope", "the queen", "the president", "my neighbour", "Columbus", "Plato", "Goethe"),
+    "animal": tuple("dog cat horse cow lion tiger elephant whale shark eagle snake spider frog bee ant wolf "
+                    "rabbit mouse camel giraffe penguin owl dolphin crocodile".split()),
+    "animals": tuple("dogs cats horses cows lions tigers elephants whales sharks eagles snakes spiders frogs "
+                     "bees ants wolves rabbits camels penguins owls dolphins birds fish".split()),
+    "food": ("pizza", "soup", "bread", "rice", "pasta", "a cake", "apple pie", "curry", "pancakes", "sushi",
+             "a salad", "eggs", "fish", "potatoes", "a steak", "jam", "cheese", "chocolate", "tea", "noodles"),
+    "thing": ("a car", "a bicycle", "a house", "a phone", "a washing machine", "a camera", "a guitar", "a piano",
+              "a lamp", "a boat", "a plane", "a rocket", "a watch", "a fridge", "a television", "an umbrella",
+              "a chair", "a printer", "a tent", "a train", "a bridge", "a telescope", "a radio", "a sofa"),
+    "science": ("gravity", "photosynthesis", "evolution", "quantum physics", "electricity", "magnetism", "DNA",
+                "relativity", "black holes", "volcanoes", "earthquakes", "rainbows", "tides", "lightning",
+                "atoms", "the big bang", "inflation", "democracy", "climate change", "the brain", "sleep",
+                "vaccines", "antibiotics", "nuclear power", "the stock market", "philosophy", "calculus"),
+    "place": ("the moon", "the sun", "Mars", "Mount Everest", "the Nile", "the Eiffel tower", "the Great Wall",
+              "the ocean", "the north pole", "the Amazon", "Venus", "the Alps", "the Sahara", "Jupiter"),
+    "event": ("the French revolution", "the first world war", "the moon landing", "the Olympics", "the world cup",
+              "the fall of the Berlin wall", "the last election", "the battle of Waterloo", "Christmas", "Ramadan",
+              "the next full moon", "summer", "the plague", "the cold war"),
+    "body": ("my back", "my head", "my tooth", "a cold", "the flu", "a fever", "my knee", "a cough", "my stomach",
+             "high blood pressure", "an allergy", "a burn", "my eyes", "hay fever"),
+    "program": ("Word", "Excel", "Windows", "Linux", "Photoshop", "Chrome", "Firefox", "WhatsApp", "Gmail", "Outlook",
+                "my phone", "an iPhone", "Android", "Facebook", "YouTube", "Zoom", "PowerPoint", "my TV", "Spotify",
+                "Instagram", "a Mac", "vim", "git", "Netflix", "my router", "Acrobat", "Blender", "Teams"),
+    "work": ("delete a file", "make a backup", "turn on dark mode", "change the language", "make a table", "undo a change",
+             "copy a text", "print a page", "search for a word", "open the settings", "export a file", "reset my password",
+             "install an update", "record a video", "change the font size", "share a picture", "block a person",
+             "mute a chat", "delete a message", "stop a video", "start a new document", "add a user", "find my files",
+             "use shortcuts", "free memory", "speed it up", "turn off the sound", "log out", "make a chart"),
+    "job": ("a doctor", "a pilot", "a lawyer", "a teacher", "a nurse", "a chef", "an actor", "a programmer", "a judge"),
+    "sport": ("football", "tennis", "chess", "golf", "rugby", "boxing", "hockey", "poker", "cricket", "skiing"),
+    "tongue": ("French", "Latin", "Russian", "Arabic", "Italian", "Greek", "Hindi", "Korean", "Dutch", "Turkish"),
+    "word": ("love", "house", "freedom", "water", "friend", "tree", "night", "happiness", "window", "bread", "good morning"),
+    "work_of_art": ("Faust", "the Odyssey", "the Bible", "Star Wars", "Titanic", "Macbeth", "Moby Dick", "Don Quixote",
+                    "Yesterday", "the ninth symphony", "the Matrix", "Dracula", "Frankenstein", "Carmen"),
+    "money": ("gold", "shares", "bitcoin", "a house", "bonds", "oil", "dollars", "euros", "a fund", "land"),
+    "noun": tuple("apple river stone mirror garden castle needle pencil ladder rabbit ticket candle desert feather "
+                  "hammer jungle marble pillow tunnel bottle carpet button kettle jacket mango walnut basket "
+                  "dragon rocket violin cloud pepper glass shoe spoon king wizard poem sonnet comet galaxy lawyer "
+                  "tax bank law visa mortgage virus vitamin muscle engineer island harbour market school".split()),
+    "year": tuple(str(year) for year in range(1000, 2035, 7)),
+    "unit": ("miles", "kilograms", "pounds", "inches", "litres", "degrees", "hours", "acres"),
+    "made": ("the telephone", "the light bulb", "the wheel", "paper money", "the radio", "the internet", "the computer",
+             "penicillin", "the steam engine", "the zip", "television", "the bicycle", "glass", "gunpowder"),
+}  # fmt: skip
+FORMS = (
+    "what is a {noun}", "explain what a {noun} is", "tell me about the {noun}", "where do I get a {noun}", "what is {thing}",
+    "what colour is a {noun}", "how do I make a {noun}", "why is a {noun} called that", "who has the best {noun}", "what is {food}",
+    "who is the president of {country}", "what is the capital of {country}", "what is the population of {city}",
+    "what is the weather in {city}", "will it rain in {city}", "how far is it to {city}", "how do I get to {city}",
+    "where is {city}", "where is {country}", "what language do they speak in {country}", "what time is it in {city}",
+    "what is the best hotel in {city}", "book a flight to {city}", "is {city} bigger than {city}", "what should I see in {city}",
+    "who rules {country}", "who is the king of {country}", "which money do they use in {country}", "how big is {country}",
+    "how old is {person}", "who was {person}", "who is {person}", "when was {person} born", "when did {person} die",
+    "where does {person} live", "how tall is {person}", "is {person} married", "what did {person} do", "tell me about {person}",
+    "why do {animals} sleep", "what do {animals} eat", "how long do {animals} live", "how fast is a {animal}",
+    "can {animals} swim", "do {animals} bite", "what is the largest {animal}", "how do I keep a {animal}", "my {animal} is ill",
+    "are {animals} clever", "why do {animals} make noise", "how many legs has a {animal}", "what is a {animal}",
+    "how do I cook {food}", "how do I make {food}", "a recipe for {food}", "is {food} healthy", "how many calories has {food}",
+    "what goes with {food}", "where does {food} come from", "how long does {food} keep", "give me a recipe with {food}",
+    "how do I repair {thing}", "how does {thing} work", "where can I buy {thing}", "what is the price of {thing}",
+    "who invented {made}", "when was {made} invented", "which {sport} team is the best", "how much is {thing}",
+    "how do I clean {thing}", "should I buy {thing}", "how heavy is {thing}", "what is the best brand of {thing}",
+    "explain {science}", "what is {science}", "how does {science} work", "why is there {science}", "tell me about {science}",
+    "who discovered {science}", "is {science} dangerous", "write an essay about {science}", "summarise {science}",
+    "how far is {place}", "how old is {place}", "how hot is it on {place}", "how high is {place}", "what is {place} made of",
+    "is there life on {place}", "who was the first on {place}", "how big is {place}", "what is the distance to {place}",
+    "when was {event}", "who won {event}", "what happened at {event}", "why was there {event}", "when is {event}",
+    "how do I cure {body}", "what helps with {body}", "should I see a doctor for {body}", "why do I have {body}",
+    "what is wrong with {body}", "which medicine is good for {body}", "give me medical advice about {body}",
+    "how do I {work} in {program}", "how can I {work} with {program}", "where do I {work} in {program}", "{program}: {work}",
+    "is {program} free", "how do I install {program}", "why is {program} so slow", "who made {program}", "{work} in {program}",
+    "my {program} does not start", "where are the settings of {program}", "what does {program} cost", "how do I close {program}",
+    "how do I become {job}", "how much does {job} earn", "what does {job} do", "I need {job}", "is it hard to be {job}",
+    "what are the rules of {sport}", "who is the best at {sport}", "how do I learn {sport}", "who won in {sport} yesterday",
+    "how do I say {word} in {tongue}", "translate {word} into {tongue}", "what does {word} mean in {tongue}", "teach me {tongue}",
+    "is {tongue} hard to learn", "what is the plural of {word}", "what rhymes with {word}", "what is the opposite of {word}",
+    "who wrote {work_of_art}", "what is {work_of_art} about", "is {work_of_art} good", "quote {work_of_art}",
+    "summarise {work_of_art}", "should I invest in {money}", "what is the price of {money}", "will {money} go up",
+    "how do I buy {money}", "what happened in {year}", "who won the cup in {year}", "who ruled in {year}", "what was invented in {year}",
+    "convert {unit} to {unit}", "how many {unit} is that", "what day is it today", "what time is it", "what is the date",
+    "what is the meaning of life", "recommend a book", "recommend a film", "which film should I watch", "what is in the news",
+    "what is love", "is there a god", "am I ugly", "should I marry", "why is the sky blue", "why is the sea salty",
+    "how do planes fly", "how do I lose weight", "how do I get rich", "how do I sleep better", "what is my horoscope",
+    "do my homework", "write my CV", "write a speech for a wedding", "write a business plan", "plan my holiday",
+    "give me legal advice", "how do I pay less tax", "how do I find a job", "how do I make friends", "what should I wear",
+    "what should I eat today", "who should I vote for", "what is the best car", "what is the fastest car", "who is the richest man",
+    "what is the longest river", "what is the highest mountain", "what is the smallest country", "which planet is the largest",
+    "how many people live on earth", "how many stars are there", "how old is the earth", "what is the speed of sound",
+    "what is pi", "what is the square root of {year}", "solve x^2 = {year}", "what is a prime number", "prove the theorem of Pythagoras",
+    "what is {year} times {year}", "calculate the area of a circle", "how do I calculate interest", "what is a good gift",
+    "how do I grow tomatoes", "how do I train my {animal}", "when do {animals} sleep", "how do I fix a leak", "how do I paint a wall",
+    "how do I change a tyre", "how do I play {sport}", "play some music", "set an alarm", "call my mother", "send an email to {person}",
+    "turn on the light", "order {food}", "find a restaurant in {city}", "navigate to {city}", "what is on television",
+    "open {program}", "who is your favourite singer", "what is your favourite {animal}", "do you like {food}", "do you love me",
+    "can I marry you", "do you have feelings", "do you dream", "do you believe in god", "are you alive",
+)  # fmt: skip
+FOREIGN: dict[str, tuple[str, ...]] = {
+    "de": ("Wer ist {person}?", "Was ist die Hauptstadt von {country}?", "Wie ist das Wetter in {city}?", "Wie spät ist es?",
+           "Wie koche ich {food}?", "Wer hat {work_of_art} geschrieben?", "Wie weit ist es nach {city}?", "Was passierte im Jahr {year}?",
+           "Wie alt ist {person}?", "Was ist der Sinn des Lebens?", "Wo liegt {country}?", "Erzähl mir etwas über {person}",
+           "Wie viele Menschen leben in {city}?", "Wer regiert {country}?", "Was soll ich heute essen?", "Warum ist der Himmel blau?",
+           "Was kostet ein Auto?", "Wie backe ich Brot?", "Regnet es morgen?", "Wie groß ist der Mond?"),
+    "es": ("¿Quién es {person}?", "¿Cuál es la capital de {country}?", "¿Qué tiempo hace en {city}?", "¿Qué hora es?",
+           "¿Cómo cocino {food}?", "¿Quién escribió {work_of_art}?", "¿A qué distancia está {city}?", "¿Qué pasó en {year}?",
+           "¿Qué edad tiene {person}?", "¿Cuál es el sentido de la vida?", "¿Dónde está {country}?", "Háblame de {person}",
+           "¿Cuánta gente vive en {city}?", "¿Quién gobierna {country}?", "¿Qué como hoy?", "¿Por qué es azul el cielo?",
+           "¿Cuánto cuesta un coche?", "¿Cómo hago pan?", "¿Llueve mañana?", "¿Qué tamaño tiene la Luna?"),
+    "fr": ("Qui est {person} ?", "Quelle est la capitale de {country} ?", "Quel temps fait-il à {city} ?", "Quelle heure est-il ?",
+           "Comment cuisiner {food} ?", "Qui a écrit {work_of_art} ?", "À quelle distance est {city} ?", "Que s'est-il passé en {year} ?",
+           "Quel âge a {person} ?", "Quel est le sens de la vie ?", "Où est {country} ?", "Parle-moi de {person}",
+           "Combien de gens vivent à {city} ?", "Qui dirige {country} ?", "Que manger aujourd'hui ?", "Pourquoi le ciel est-il bleu ?",
+           "Combien coûte une voiture ?", "Comment faire du pain ?", "Va-t-il pleuvoir demain ?", "Quelle est la taille de la Lune ?"),
+    "zh": ("{person}是谁？", "{country}的首都是哪里？", "{city}的天气怎么样？", "现在几点？", "怎么做{food}？", "谁写了{work_of_art}？",
+           "到{city}有多远？", "{year}年发生了什么？", "{person}多少岁？", "人生的意义是什么？", "{country}在哪里？", "告诉我{person}的事",
+           "{city}有多少人？", "谁统治{country}？", "今天吃什么？", "天为什么是蓝色的？", "汽车多少钱？", "怎么做面包？", "明天下雨吗？", "月亮有多大？"),
+}  # fmt: skip
+
+
+def _filled(rng: random.Random, form: str) -> str:
+    for slot, values in SLOTS.items():
+        while f"{{{slot}}}" in form:
+            form = form.replace(f"{{{slot}}}", rng.choice(values), 1)
+    return form
+
+
+def question(rng: random.Random) -> str:
+    """A question about the world, not yet varied."""
+    return _filled(rng, rng.choice(FORMS))
+
+
+def foreign_question(rng: random.Random, language: str) -> str:
+    """The same in German, Spanish, French or Chinese."""
+    return _filled(rng, rng.choice(FOREIGN[language]))
