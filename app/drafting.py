@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 _FENCES: Final = re.compile(r"^`{3,}", re.MULTILINE)
+_FILE: Final = re.compile(
+    r"(?:\A|(?<=\n\n))File `([^\n]+)`:\n\n(`{3,})[^\n`]*\n((?:.*\n)*?)\2(?:\n\n|\Z)"
+)
+"""What `Attachment.message` makes of a file, with the room behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,22 @@ class Draft:
         """All of it as one text: what was written first, then each attachment."""
         parts = (self.text.strip("\n"), *(a.message() for a in self.attachments))
         return "\n\n".join(part for part in parts if part.strip())
+
+    @classmethod
+    def of_message(cls, message: str) -> Self:
+        """What `message` made one text of, as far as that can be seen: a paste is text."""
+        words: list[str] = []
+        files: list[Attachment] = []
+        end = 0
+        for found in _FILE.finditer(message):
+            file = Attachment(found[1], found[3])
+            if file.message() == found[0].rstrip("\n"):
+                words.append(message[end : found.start()])
+                files.append(file)
+                end = found.end()
+        words.append(message[end:])
+        text = "\n\n".join(part for part in (w.strip("\n") for w in words) if part)
+        return cls(text if files else message, tuple(files))
 
     def json(self) -> str:
         """Empty where there is nothing."""

@@ -55,6 +55,15 @@ class Chips(QWidget):
         self.buttons.append(button)
 
 
+def file_chip(file: Attachment) -> IconButton:
+    """A file in a question that was asked: pressed, it is to be shown."""
+    lines = file.text.count("\n")
+    text = f"{_short(file.name)} · {words.number(lines, 'line')}"
+    chip = IconButton("attach", f"Show {file.name}", kind="outline", text=text, size=14)
+    chip.setMinimumWidth(1)
+    return chip
+
+
 def _short(name: str) -> str:
     """Its end tells what kind of file it is."""
     return name if len(name) <= _NAME else f"{name[: _NAME - 11]}…{name[-10:]}"

@@ -11,9 +11,11 @@ from PySide6.QtGui import QFont, QFontMetricsF, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.conversation import End, Turn
+from app.drafting import Draft
 from app.engine import Figures
 from app.errors import ContextFullError, SlipstreamError
 from app.ui import task
+from app.ui.chat.chips import file_chip
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
@@ -87,7 +89,7 @@ class Branches(QWidget):
 class Question(QWidget):
     """What the user wrote, as it is, in a bubble as wide as it needs. It can be put anew.
 
-    A long one, as with a file in it, is folded: what comes after it is near.
+    A long one is folded, and so are the files in it: what comes after it is near.
     """
 
     link_chosen = Signal(str)
@@ -102,7 +104,8 @@ class Question(QWidget):
         self.turn = turn
         self._editor: QuestionEditor | None = None
         self._palette = theme.current()
-        self._view = PlainView(tr("Your question"), lambda: turn.text)
+        self._parts = Draft.of_message(turn.text)
+        self._view = PlainView(tr("Your question"), lambda: self._text)
         self._view.link_chosen.connect(self.link_chosen)
         self._bubble = QFrame()
         self._bubble.setProperty("kind", "bubble")
@@ -121,6 +124,12 @@ class Question(QWidget):
         inside.setContentsMargins(Space.L, 11, Space.L, 9)
         inside.setSpacing(Space.XS)
         inside.addWidget(self._seen)
+        self._chips = [file_chip(file) for file in self._parts.attachments]
+        for chip in self._chips:
+            chip.clicked.connect(self.unfold)
+            inside.addWidget(chip, 0, Qt.AlignmentFlag.AlignLeft)
+        if self._chips:  # they have no leading below them, as text has
+            inside.setContentsMargins(Space.L, 11, Space.L, Space.M)
         inside.addWidget(self._fold, 0, Qt.AlignmentFlag.AlignLeft)
         self._branches = Branches("question")
         self._branches.chosen.connect(self.chosen)
@@ -148,7 +157,8 @@ class Question(QWidget):
         self._column.addLayout(row)
         self._column.addWidget(self._tools)
         self._fit()
-        self._view.add(turn.text)
+        self._view.add(self._text)
+        self._seen.setVisible(bool(self._text))
 
     @property
     def busy(self) -> bool:
@@ -226,7 +236,23 @@ class Question(QWidget):
             self._rewriting = False
             self._show_part()
 
+    @property
+    def _text(self) -> str:
+        """What is to be read of it now."""
+        whole = self._fold.isChecked() or not self._chips
+        return self.turn.text if whole else self._parts.text
+
     def _unfold(self, whole: bool) -> None:
+        if self._chips:
+            if any(chip.hasFocus() for chip in self._chips):  # it goes: its text can be hidden
+                self._fold.show()
+                self._fold.setFocus()
+            self._rewriting = bool(self._text)
+            self._fit()
+            self._view.rewrite()
+            self._seen.setVisible(bool(self._text))
+            for chip in self._chips:
+                chip.setVisible(not whole)
         self._fold.set_icon("chevron-up" if whole else "chevron-down")
         self._fold.set_label("Show its beginning" if whole else "Show the whole question")
         self._fold.setText(tr("Show less" if whole else "Show all"))
@@ -243,7 +269,7 @@ class Question(QWidget):
             below = self._view.cursorForPosition(QPoint(0, most))  # no line is cut
             size.setHeight(self._view.cursorRect(below).top())
         self._seen.setFixedSize(size)
-        self._fold.setVisible(long)
+        self._fold.setVisible(long or bool(self._chips and self._fold.isChecked()))
 
     def _copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
@@ -253,7 +279,7 @@ class Question(QWidget):
         widest = round(self.width() * 0.85) - 2 * Space.L
         metrics = QFontMetricsF(theme.font(Size.BODY))
         # A long text is wide for sure; a short one is measured.
-        text = self.turn.text
+        text = self._text
         lines = text.split("\n") if len(text) < _LONG else []
         ideal = max((metrics.horizontalAdvance(line) for line in lines), default=widest)
         self._view.setFixedWidth(max(24, min(math.ceil(ideal) + 2, widest)))

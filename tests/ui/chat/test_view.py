@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Conversation, End
+from app.drafting import Attachment, Draft
 from app.engine import AskParams
 from app.errors import ContextFullError
 from app.ui.chat.find import FindBar
@@ -564,3 +565,42 @@ def test_what_texts_are_read_with_is_imported_while_an_answer_is_waited_for(
     view.live_of = lambda turn: live if turn is answer else None
     view.show_path(conversation.path())
     wait_until(inline.prepared)
+
+
+@pytest.mark.parametrize("words", ["Sum up", ""])
+def test_files_in_a_question_are_told_by_their_names(
+    view: ChatView, qtbot: QtBot, words: str
+) -> None:
+    files = (Attachment("notes.md", "one\ntwo\n"), Attachment("x.py", "print('found')\n"))
+    conversation = Conversation()
+    exchange(conversation, Draft(words, files).message(), "Yes.")
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    qtbot.waitUntil(lambda: len(view.messages) == 2)
+    question = view.messages[0]
+    assert isinstance(question, Question)
+    chips = question._chips
+    assert [chip.text() for chip in chips] == ["notes.md · 2 lines", "x.py · 1 line"]
+    assert question.body.toPlainText() == words
+    assert question._seen.isVisible() is bool(words)
+    assert not question._fold.isVisible()
+    folded = question.height()
+    question.body.selectAll()
+    assert question.body.createMimeDataFromSelection().text() == words
+    chips[1].setFocus()
+    qtbot.keyClick(chips[1], Qt.Key.Key_Space)
+    assert question.body.toPlainText() == conversation.path()[0].text
+    assert not any(chip.isVisible() for chip in chips)
+    assert question._fold.hasFocus()
+    qtbot.waitUntil(lambda: question.height() > folded)
+    question._fold.click()
+    qtbot.waitUntil(lambda: question.height() == folded)
+    assert question.body.toPlainText() == words
+    assert not question._fold.isVisible()
+    bar = FindBar()  # what is found in one is shown
+    qtbot.addWidget(bar)
+    bar.start(view, conversation.path(), "found")
+    bar.show()
+    bar.go(0)
+    qtbot.waitUntil(lambda: bool(question.body.extraSelections()))
+    assert "found" in question.body.toPlainText()
