@@ -10,14 +10,16 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
 
-from app.conversation import Turn
+from app.conversation import Role, Turn
 from app.ui.chat.view import ChatView
 from app.ui.look import theme
 from app.ui.look.column import edge
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
+from app.ui.markdown import shown
 from app.ui.markdown.text_view import TextView
+from app.ui.markdown.visible import visible
 
 _MOST: Final = 500
 """Places in one message that are marked."""
@@ -37,6 +39,7 @@ class FindBar(QFrame):
         self._places: list[tuple[Turn, bool, int]] = []
         self._at = -1
         self._marked: list[TextView] = []
+        self._lines: dict[str, tuple[int, list[str]]] = {}  # of answers, and of how much of each
         self.field = QLineEdit()
         self.field.setPlaceholderText(tr("Find in this chat"))
         self.field.setAccessibleName(tr("Find in this chat"))
@@ -69,6 +72,7 @@ class FindBar(QFrame):
     def start(self, view: ChatView, turns: Sequence[Turn], query: str = "") -> None:
         """Look in these turns, for `query` or what is in the field."""
         self._view, self._turns = view, turns
+        self._lines = {}
         self.show()
         if query:
             self.field.setText(query)
@@ -127,11 +131,25 @@ class FindBar(QFrame):
         self._places = [
             (turn, thinking, n)
             for turn in (self._turns if query else ())
-            for thinking, text in ((True, turn.reasoning), (False, turn.text))
-            for n, _ in enumerate(pattern.finditer(text))
+            for thinking in (True, False)
+            for n in range(
+                sum(len(pattern.findall(line)) for line in self._read(turn, thinking, query))
+            )
         ]
         self._at = len(self._places) - 1  # the newest first
         self._show()
+
+    def _read(self, turn: Turn, thinking: bool, query: str) -> Sequence[str]:
+        """The lines that are to be read of a turn, where `query` may be in them."""
+        if thinking or turn.role is not Role.ASSISTANT:
+            return visible(turn.reasoning if thinking else turn.text).split("\n")
+        if not shown.may_show(turn.text, query):
+            return ()
+        size, lines = self._lines.get(turn.id, (0, []))
+        if size != len(turn.text):
+            lines = shown.lines(turn.text)
+            self._lines[turn.id] = len(turn.text), lines
+        return lines
 
     def _show(self) -> None:
         query, many = self.field.text(), len(self._places)

@@ -604,3 +604,36 @@ def test_files_in_a_question_are_told_by_their_names(
     bar.go(0)
     qtbot.waitUntil(lambda: bool(question.body.extraSelections()))
     assert "found" in question.body.toPlainText()
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "count"),
+    [
+        ("A **bold** word, `bold` code and *bo*ld.", "bold", 3),
+        ("A [link](https://bold.example/bold) to it", "bold", 0),
+        ("**Half**way and half\\_way", "halfway", 1),
+        ("snake_case, snake\\_case", "snake_case", 2),
+        ("## Head\n\n- [x] done\n- [ ] open", "[x]", 0),
+        ("| a | b |\n|--|--|\n| one **two** | one two |", "one two", 2),
+        ("```js\nlet a = `js`;\n```", "js", 1),  # its language is a label
+        ("Costs $x^2$ and two", "x^2", 0),
+        ("**", "*", 2),
+    ],
+)
+def test_what_is_counted_is_what_can_be_seen(
+    view: ChatView, wait_until: WaitUntil, text: str, query: str, count: int
+) -> None:
+    conversation = Conversation()
+    exchange(conversation, "Why?", text)
+    conversation.path()[-1].end = End.DONE
+    view.resize(700, 500)
+    view.show_path(conversation.path())
+    wait_until(lambda: len(view.answers) == 1 and view.answers[0].rendered)
+    bar = FindBar()
+    bar.setParent(view)
+    bar.start(view, conversation.path(), query)
+    bar.show()
+    assert bar.found == count
+    bar.go(0)
+    assert len(view.answers[0].body.extraSelections()) == count
+    bar.leave()
