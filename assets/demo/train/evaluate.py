@@ -27,7 +27,7 @@ from .skills import Skill
 
 LIMIT = 320  # tokens in an answer
 TOGETHER = 512  # prompts written in one batch
-REPLAYED = 128  # answers of a kind that are replayed in rounds
+REPLAYED = 64  # answers of a kind that are replayed in rounds
 ALIKE = 0.5  # share of common words from which on an answer is that to another question
 AIMS = {
     "right_topic": 0.95, "word_exact": 0.90, "unknown_recognised": 0.95, "wrong_topic": 0.02,
@@ -284,7 +284,7 @@ def summary(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         total = sum(row["answers"] for row in rows)
         return round(sum(row[name] * row["answers"] for row in rows) / max(total, 1), 4)
 
-    about = ("guide", "other languages")
+    about = ("guide", "fresh", "other languages")
     return {
         "right_topic": mean("right_topic", about),
         "word_exact": mean("exact", (*about, "follow-ups")),

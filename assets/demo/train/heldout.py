@@ -104,6 +104,10 @@ def _questions(rng: random.Random) -> Iterator[Question]:
         for prompt in prompts:
             for kind, asked in _forms(rng, prompt):
                 yield Question(f"guide{kind}", asked, answers[name].answer, name)
+    for name, prompts in tables()["fresh"].items():
+        right = skills.UNKNOWN if name == "unknown" else answers[name].answer
+        for prompt in prompts:
+            yield Question("fresh", prompt, right, name)
     for language in LANGUAGES:
         for name, prompt in tables()[language].items():
             yield Question("other languages", prompt, APOLOGY + answers[name].answer, name)

@@ -131,6 +131,15 @@ OPENINGS = (
 ENDINGS = (" please", ", please", " in this app", " here", " exactly", " then", ", thanks", " pls", " thx",
            " actually", " in Slipstream", " again", " by the way", ", I wonder", " or not", ", can you help",
            ". I do not get it", " for me", " now", ", thank you", " right now", " in short")  # fmt: skip
+WHO = ("I", "we", "my sister", "a colleague", "my teacher", "somebody", "a user", "my son", "my wife", "one of us",
+       "people", "the team", "my neighbour", "everyone")  # fmt: skip
+ASKS = ("was wondering", "wanted to know", "asked me", "needs to know", "would like to understand", "has no idea",
+        "never got that", "could not find out", "has been asking", "must know", "was told to ask", "is confused")  # fmt: skip
+FEELINGS = ("sorry to bother you", "thanks for helping", "that would be nice to know", "I am lost", "it is urgent", "no hurry",
+            "nobody could tell me", "you are my last hope", "I am a beginner", "I searched a lot", "this is my question",
+            "I am not good with computers", "I forgot it", "please help me out", "it is not clear to me", "I have no clue",
+            "good to have you", "nice app", "just asking", "if you know", "as far as you know", "this is important to me",
+            "I hope you can help", "I appreciate it", "last question for today", "one more thing", "first question")  # fmt: skip
 SHORT_FORMS: dict[str, str] = {
     "you": "u", "are": "r", "please": "plz", "what": "wat", "your": "ur", "how": "hw", "because": "cuz",
     "and": "n", "with": "w/", "without": "w/o", "is not": "isnt", "do not": "dont", "I am": "im",
@@ -223,6 +232,8 @@ def vary(rng: random.Random, prompt: str) -> str:
         prompt = rng.choice(OPENINGS) + prompt
     if rng.random() < 0.12:
         prompt += rng.choice(ENDINGS)
+    if rng.random() < 0.14:
+        prompt = _beside(rng, prompt)
     if rng.random() < 0.12:
         prompt = _drop_word(rng, prompt)
     if rng.random() < 0.08:
@@ -252,13 +263,23 @@ def vary_foreign(rng: random.Random, language: str, prompt: str) -> str:
     return prompt
 
 
+def _beside(rng: random.Random, prompt: str) -> str:
+    """With a sentence beside it that says nothing of what is asked."""
+    said = rng.choice(FEELINGS)
+    if rng.random() < 0.4:
+        said = f"{rng.choice(WHO)} {rng.choice(ASKS)}"
+    if rng.random() < 0.5:
+        return said + rng.choice((": ", ". ", ", ", ". ", "! ", " - ")) + prompt
+    return prompt + rng.choice(("? ", ". ", ", ", "? ", "?? ", "! ")) + said
+
+
 def _case(rng: random.Random, prompt: str) -> str:
     case = rng.random()
     if case < 0.45:
         return prompt[:1].upper() + prompt[1:]
     if case < 0.80:
         return prompt.lower()
-    return prompt.upper() if case < 0.85 else prompt
+    return prompt.upper() if case < 0.87 else prompt
 
 
 def _telegram(prompt: str) -> str:

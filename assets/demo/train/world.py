@@ -57,6 +57,32 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "made": ("the telephone", "the light bulb", "the wheel", "paper money", "the radio", "the internet", "the computer",
              "penicillin", "the steam engine", "the zip", "television", "the bicycle", "glass", "gunpowder"),
 }  # fmt: skip
+NEAR = (
+    "what is the temperature of {thing}", "what temperature has {place}", "at what temperature do I cook {food}", "which temperature is right for {food}",
+    "how do I get a passport in {country}", "my passport is lost in {city}", "renew a passport", "do I need a passport for {country}",
+    "a recipe for {food} please", "which recipe uses {food}", "the best recipe of {country}", "how do I sow a seed", "when do I plant seeds",
+    "how good is the memory of {animals}", "how do I train my memory", "I lost my memory", "memory games for children", "I lost the key of my house",
+    "which key opens {thing}", "what key is {work_of_art} in", "what is the theme of {work_of_art}", "theme park in {city}", "the menu of a restaurant in {city}",
+    "what is on the menu today", "a record by {person}", "the world record in {sport}", "who holds the record", "a pair of shoes", "how many pairs of shoes do I need",
+    "a round of {sport}", "how many rounds has a fight", "a block of ice", "how heavy is a block of stone", "name a {animal}", "what should I call my {animal}",
+    "what is the name of the king of {country}", "name the president of {country}", "name three cities in {country}", "what does the name {person} mean",
+    "what does the word {word} mean", "define {word}", "what is the meaning of {word}", "spell {word}", "the language of {country}", "which language is spoken in {city}",
+    "a paper on {science}", "who wrote about {science}", "who wrote the book about {person}", "who made {thing}", "who made the world", "who built {place}",
+    "the context of {event}", "how long did {event} take", "the search for {place}", "search for gold", "where do I copy a key", "copy my {animal}",
+    "a token for the bus", "free museums in {city}", "is the museum in {city} free", "a license to drive", "how do I get a driving license in {country}",
+    "the engine of {thing}", "what engine has {thing}", "how do I clean a window", "the web of spiders", "crash of the stock market", "why did the plane crash",
+    "the speed of a {animal}", "how fast is {thing}", "how many tokens do I need for the casino", "draft a law", "draft beer in {city}", "hidden treasures",
+    "the target of {event}", "hit the target in {sport}", "sample a wine", "greedy people", "why are people greedy", "settings of my {noun}", "switch off {thing}",
+    "how do I stop {animals}", "how do I stop smoking", "stop the rain", "new shoes", "open a bank account", "open the door", "close the window in my room",
+    "how do I delete my account at {program}", "how do I attach {thing} to a wall", "export goods to {country}", "import {food} from {country}", "print money",
+    "share my car", "save money", "how do I save water", "a copy of {work_of_art}", "edit a film", "who sings {work_of_art}", "dark chocolate", "light bulbs",
+    "how large is a {animal}", "how small is an atom", "zoom lens", "the font of a church", "download a film", "how do I download music from {program}",
+    "how much memory has {program}", "how much disk space has {program}", "which graphics card is best for games", "which computer should I buy",
+    "is {program} open source", "who invented {program}", "how do I write an API in Java", "which server should I rent", "what is a mutex",
+    "how do I center a div", "explain pointers in C", "what is the best programming language", "fix my code", "what is Kubernetes", "write a website",
+    "is {person} a human", "who is talking to {person}", "what can {person} do", "help my {animal}", "help me with my taxes", "help me lose weight",
+)  # fmt: skip
+"""With words that the guide uses too, about something else."""
 FORMS = (
     "what is a {noun}", "explain what a {noun} is", "tell me about the {noun}", "where do I get a {noun}", "what is {thing}",
     "what colour is a {noun}", "how do I make a {noun}", "why is a {noun} called that", "who has the best {noun}", "what is {food}",
@@ -140,7 +166,7 @@ def _filled(rng: random.Random, form: str) -> str:
 
 def question(rng: random.Random) -> str:
     """A question about the world, not yet varied."""
-    return _filled(rng, rng.choice(FORMS))
+    return _filled(rng, rng.choice(NEAR if rng.random() < 0.35 else FORMS))
 
 
 def foreign_question(rng: random.Random, language: str) -> str:
