@@ -35,6 +35,6 @@ def test_drafted_text_is_plain_text(weights: str, folder: Path) -> None:
 
 def test_the_held_out_prompts_are_all_there() -> None:
     chats = heldout_chats()
-    assert len(chats) == 121
+    assert len(chats) >= 121
     assert all(len(turns) % 2 == 1 for turns in chats)
     assert len(set(spread(chats, 7))) == 7

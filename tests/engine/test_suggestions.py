@@ -1,4 +1,4 @@
-"""What the window suggests, as it stands there and as people would write it, is answered rightly."""
+"""What the window suggests is answered rightly, as it stands there and as people write it."""
 
 from __future__ import annotations
 

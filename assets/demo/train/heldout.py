@@ -159,7 +159,8 @@ def prompts() -> Iterator[str]:
 
 
 def write(file: Path) -> None:
-    """heldout.json: `guide` and `unknown` (topic, prompt, answers), `free_text`, `dialogues`."""
+    """heldout.json: `guide` and others (topic, prompt, answers), `free_text`, and `dialogues`, some
+    of the follow-ups among them."""
     found = questions()
 
     def listed(kind: str) -> list[dict[str, Any]]:
@@ -169,6 +170,7 @@ def write(file: Path) -> None:
             if q.kind == kind
         ]
 
+    follow_ups = [(*q.before, (q.prompt, q.right)) for q in found if q.kind == "follow-ups"]
     data = {
         "guide": listed("guide"),
         "other_languages": listed("other languages"),
@@ -176,9 +178,9 @@ def write(file: Path) -> None:
         "free_text": [q.prompt for q in found if q.kind == "free text"],
         "dialogues": [
             {"prompts": [p for p, _ in turns], "answers": [[a] for _, a in turns]}
-            for turns in (*DIALOGUES, *((*q.before, (q.prompt, q.right)) for q in found if q.kind == "follow-ups"))
+            for turns in (*DIALOGUES, *follow_ups[::8])
         ],
-    }  # fmt: skip
+    }
     file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
