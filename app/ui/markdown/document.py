@@ -10,7 +10,7 @@ All room between blocks is above the lower one: what follows never moves what st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
@@ -105,6 +105,7 @@ class DocumentWriter:
 
     def __init__(self, document: QTextDocument, role: str = "text") -> None:
         self._role = role
+        self.names: Container[str] | None = None  # see `inline.parse`
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
         self.document = document
@@ -218,7 +219,7 @@ class DocumentWriter:
         if label and after is None:
             self._cursor.insertText(label, formats.footnote(chars))
             self._cursor.insertText(" ", chars)
-        runs.write(self._cursor, inline.parse(source), chars)
+        runs.write(self._cursor, inline.parse(source, names=self.names), chars)
         self._turn()
 
     def rule(self) -> None:
@@ -272,7 +273,7 @@ class DocumentWriter:
         self._write_markers()
         shape = self._indented(formats.seam(self._gap("table")))
         self._new_block("table", shape, formats.chars())
-        table = self._place.table = Table.make(self._cursor, header, align, shape)
+        table = self._place.table = Table.make(self._cursor, header, align, shape, self.names)
         lined = len(align) > WIDE
         if lined:
             self._place.last = "wide"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +31,7 @@ LABEL: Final = r"\d{1,4}|[^\W\d][\w-]{0,39}"
 """What a footnote is called: a number, or a name."""
 
 _NOTE: Final = re.compile(rf"\[\^({LABEL})\](?!\()")
+_NAMED: Final = re.compile(r"^[ \t>]*\[\^([^\W\d][\w-]{0,39})\]:", re.MULTILINE)
 _ENDING: Final = re.compile(r"[\w.,;)\]*~`%]\Z|[^\W_][)\]*_~`]*[!?:]+\Z")
 """What there can be a note to ends so, as far as it is ASCII: not `(?:` or `(?!`."""
 
@@ -72,9 +73,17 @@ def prepared() -> bool:
     return _parser.cache_info().currsize > 0
 
 
-def parse(source: str, *, cell: bool = False) -> Sequence[Token]:
-    """The tokens of the text of one block."""
-    return _parser().parseInline(source, {"cell": cell})[0].children or []
+def parse(
+    source: str, *, cell: bool = False, names: Container[str] | None = None
+) -> Sequence[Token]:
+    """The tokens of the text of one block. `names` are those of footnotes that there are, None
+    where that is not known: then what looks like a name is one."""
+    return _parser().parseInline(source, {"cell": cell, "names": names})[0].children or []
+
+
+def names(document: str) -> frozenset[str]:
+    """Of the footnotes in it that have one."""
+    return frozenset(_NAMED.findall(document)) if "[^" in document else frozenset()
 
 
 def closing(address: str) -> int:
@@ -184,6 +193,9 @@ def _end(src: str, begin: int, end: int, sign: str) -> int:
 def _footnote(state: StateInline, silent: bool) -> bool:
     note = _NOTE.match(state.src, state.pos, state.posMax)
     if not note or not (note[1].isdigit() or _refers(state.src, *note.span())):
+        return False
+    names = state.env.get("names")
+    if names is not None and note[1] not in names and not note[1].isdigit():
         return False
     if not silent:
         token = state.push("footnote_ref", "", 0)

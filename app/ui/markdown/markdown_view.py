@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from app.ui.markdown import inline
 from app.ui.markdown.document import DocumentWriter, Kind
 from app.ui.markdown.held import HeldSheet
 from app.ui.markdown.highlight import Highlighter
@@ -43,10 +44,13 @@ class MarkdownView(TextView):
         self._writer.clear()
         self._sheet.clear()
         self._stream = MarkdownStream(self._sheet)
+        self._writer.names = None
         self._coloured, self._finished, self._closed = 0, False, False
         self.decorate([])
 
     def add(self, text: str) -> None:
+        if self._writer.names is None:  # nothing is written
+            self._writer.names = inline.names(self._source())
         self._slices.add(text)
 
     def finish(self) -> None:
@@ -69,13 +73,25 @@ class MarkdownView(TextView):
     def _show_piece(self) -> None:
         """A piece is on the page."""
         if self._finished and not self._slices.waiting and not self._closed:
-            self._closed = True
-            self._stream.finish()
+            self._close()
             return
         self.decorate(list(self._writer.decorations))
         self._colour_closed()
         self.grown.emit()
         self._slices.go_on()
+
+    def _close(self) -> None:
+        """Notes that have names end a text, and what refers to them is set by their names: so now
+        the text is written again if there are such."""
+        source = self._source()
+        if inline.names(source) != self._writer.names:
+            self.restart()
+            self._writer.names = inline.names(source)
+            self._finished = True
+            self._feed(source)
+            return
+        self._closed = True
+        self._stream.finish()
 
     def _colour_closed(self) -> None:
         closed = [d for d in self._writer.closed if d.kind is Kind.CODE and not d.open]

@@ -7,6 +7,7 @@ from typing import Final
 
 from PySide6.QtGui import QTextDocument
 
+from app.ui.markdown import inline
 from app.ui.markdown.document import DocumentWriter
 from app.ui.markdown.stream import MarkdownStream
 
@@ -19,7 +20,9 @@ _WORD: Final = re.compile(r"[^\W_]+")
 def lines(source: str) -> list[str]:
     """The text of each block of the page that `source` gives."""
     document = QTextDocument()
-    stream = MarkdownStream(DocumentWriter(document))
+    writer = DocumentWriter(document)
+    writer.names = inline.names(source)
+    stream = MarkdownStream(writer)
     stream.feed(source)
     stream.finish()
     result, block = [], document.begin()

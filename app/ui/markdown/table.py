@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -123,8 +123,9 @@ class Table:
         header: Sequence[str],
         align: Sequence[str],
         base: QTextBlockFormat,
+        names: Container[str] | None,
     ) -> None:
-        self._cursor = cursor
+        self._cursor, self._names = cursor, names
         self._align = align
         self._left = base.leftMargin() + base.indent() * cursor.document().indentWidth()
         self._widths = [0.0] * len(align)
@@ -137,10 +138,12 @@ class Table:
         header: Sequence[str],
         align: Sequence[str],
         base: QTextBlockFormat,
+        names: Container[str] | None = None,
     ) -> Table:
-        """`base`: the shape of text blocks where the table stands; `cursor` is in one."""
+        """`base`: the shape of text blocks where the table stands; `cursor` is in one. `names` as
+        in `inline.parse`."""
         kind = _Lined if len(align) > WIDE else _Gridded
-        return kind(cursor, header, align, base)
+        return kind(cursor, header, align, base, names)
 
     @property
     def start(self) -> int:
@@ -174,8 +177,9 @@ class _Gridded(Table):
         header: Sequence[str],
         align: Sequence[str],
         base: QTextBlockFormat,
+        names: Container[str] | None,
     ) -> None:
-        super().__init__(cursor, header, align, base)
+        super().__init__(cursor, header, align, base, names)
         self._look = formats.table(len(align))
         self._look.setLeftMargin(self._left)
         self._needs = [0.0] * len(align)
@@ -241,7 +245,7 @@ class _Gridded(Table):
             block = formats.paragraph()
             block.setAlignment(_SIDES[self._align[column]])
             inside.setBlockFormat(block)
-            _write(inside, source, chars)
+            _write(inside, source, chars, self._names)
 
 
 class _Lined(Table):
@@ -253,8 +257,9 @@ class _Lined(Table):
         header: Sequence[str],
         align: Sequence[str],
         base: QTextBlockFormat,
+        names: Container[str] | None,
     ) -> None:
-        super().__init__(cursor, header, align, base)
+        super().__init__(cursor, header, align, base, names)
         self._shape = formats.wide_row(self._left, ",".join(align))
         self._columns = [_NARROWEST] * len(align)
         self._line(header, header=True, provisional=False)
@@ -338,8 +343,10 @@ def _letters(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
-def _write(cursor: QTextCursor, source: str, chars: QTextCharFormat) -> None:
+def _write(
+    cursor: QTextCursor, source: str, chars: QTextCharFormat, names: Container[str] | None
+) -> None:
     if len(source) > SEGMENT:
         cursor.insertText(source, chars)
     else:
-        runs.write(cursor, inline.parse(source, cell=True), chars)
+        runs.write(cursor, inline.parse(source, cell=True, names=names), chars)

@@ -25,6 +25,7 @@ from app.ui.look.theme import Size, Theme
 from app.ui.markdown.copying import difference, markdown, plain_text
 from app.ui.markdown.document import CHUNK, DocumentWriter, Kind
 from app.ui.markdown.formats import Mark
+from app.ui.markdown.markdown_view import MarkdownView
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
 from app.ui.window.main_window import MainWindow
@@ -490,3 +491,38 @@ def test_the_first_difference_that_is_seen(
     documents = [render([text])[0] for text in (one, other)]
     assert difference(*documents) == at
     assert difference(*reversed(documents)) == at
+
+
+NOTED = "A claim[^src] and `re`: colou?[^r]\n\n| a[^src] |\n|--|\n| b?[^x] |\n"
+NOTE = "\n[^src]: What it says.\n"
+
+
+@pytest.mark.parametrize("pieces", [[NOTED + NOTE], [NOTED, NOTE], list(NOTED + NOTE)])
+def test_a_name_that_no_note_has_refers_to_none(
+    qtbot: QtBot, look: Theme, pieces: list[str]
+) -> None:
+    came: list[str] = []
+    view = MarkdownView("Answer", lambda: "".join(came))
+    qtbot.addWidget(view)
+    for piece in pieces:
+        came.append(piece)
+        view.add(piece)
+    view.finish()
+    qtbot.waitUntil(lambda: view.rendered)
+    assert everything(view.document()).split("\n") == [
+        "A claimsrc and re: colou?[^r]", "", "asrc", "b?[^x]", "", "src What it says.",
+    ]  # fmt: skip
+    view.rewrite()
+    qtbot.waitUntil(lambda: view.rendered)
+    assert "[^src]" not in everything(view.document())
+
+
+def test_a_name_is_set_when_its_note_has_come(qtbot: QtBot, look: Theme) -> None:
+    came = [NOTED]
+    view = MarkdownView("Answer", lambda: "".join(came))
+    qtbot.addWidget(view)
+    view.add(NOTED)
+    assert "claim[^src]" in everything(view.document())
+    view.finish()
+    qtbot.waitUntil(lambda: view.rendered)
+    assert "claim[^src]" in everything(view.document())  # it never came
