@@ -27,13 +27,14 @@ from app.ui.markdown.formats import NUMBER_GAP, Mark
 
 _BULLET: Final = 5.0
 _BOX: Final = 14.0
-"""Widths in px."""
+"""Widths in px, of text of the usual size."""
 
 _Marker = QTextBlockFormat.MarkerType
 
 
 def paint(painter: QPainter, document: QTextDocument, seen: QRectF) -> None:
     """Those of the items in `seen`."""
+    scale = theme.scale()
     for block in _blocks(document, seen):
         items = block.textList()
         if not items:
@@ -42,12 +43,13 @@ def paint(painter: QPainter, document: QTextDocument, seen: QRectF) -> None:
         if task != _Marker.NoMarker:
             letters = QFontMetricsF(theme.font(Size.BODY))
             higher = (letters.capHeight() - letters.xHeight()) / 2  # it is as high as capitals are
-            box = place(document, block, _BOX).translated(0, -higher)
+            box = place(document, block, _BOX * scale).translated(0, -higher)
             _paint_box(painter, box, task == _Marker.Checked)
         elif number := items.format().property(Mark.NUMBER):
             _paint_number(painter, document, block, str(number))
         else:
-            _paint_bullet(painter, place(document, block, _BULLET), items.format().indent())
+            bullet = place(document, block, _BULLET * scale)
+            _paint_bullet(painter, bullet, items.format().indent())
 
 
 def place(document: QTextDocument, block: QTextBlock, size: float) -> QRectF:
@@ -92,7 +94,7 @@ def _blocks(document: QTextDocument, seen: QRectF) -> Iterator[QTextBlock]:
 
 def _paint_bullet(painter: QPainter, area: QRectF, depth: int) -> None:
     colour = QColor(theme.current().text)
-    painter.setPen(QPen(colour, 1))
+    painter.setPen(QPen(colour, theme.scale()))
     painter.setBrush(Qt.BrushStyle.NoBrush if depth == 2 else QBrush(colour))
     inside = area.adjusted(0.5, 0.5, -0.5, -0.5)
     if depth > 2:
@@ -102,12 +104,13 @@ def _paint_bullet(painter: QPainter, area: QRectF, depth: int) -> None:
 
 
 def _paint_box(painter: QPainter, area: QRectF, done: bool) -> None:
-    colours = theme.current()
-    painter.setPen(QPen(QColor(colours.text if done else colours.muted), 1.2))
+    colours, scale, size = theme.current(), theme.scale(), area.width()
+    painter.setPen(QPen(QColor(colours.text if done else colours.muted), 1.2 * scale))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawRoundedRect(area.adjusted(0.6, 0.6, -0.6, -0.6), 3, 3)
+    edge, round_ = 0.6 * scale, 3 * scale
+    painter.drawRoundedRect(area.adjusted(edge, edge, -edge, -edge), round_, round_)
     if done:
-        painter.setPen(QPen(QColor(colours.text), 1.6))
+        painter.setPen(QPen(QColor(colours.text), 1.6 * scale))
         corners = [(0.26, 0.52), (0.43, 0.69), (0.74, 0.34)]
-        points = [area.topLeft() + QPointF(x * _BOX, y * _BOX) for x, y in corners]
+        points = [area.topLeft() + QPointF(x * size, y * size) for x, y in corners]
         painter.drawPolyline(points)

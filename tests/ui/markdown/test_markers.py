@@ -171,3 +171,31 @@ def test_a_number_stands_on_the_line_of_its_text(look: Theme) -> None:
             assert number[0] == text[0]
             assert abs(number[1].lightness() - text[1].lightness()) < 25
         block = block.next()
+
+
+def test_signs_grow_with_the_text(look: Theme) -> None:
+    """They keep their distance, and have room."""
+    wide: dict[str, list[int]] = {}
+    for size in (15, 30):
+        look.set_text_size(size)
+        try:
+            document = document_of(TEXT)
+            image = painted(document)
+            for text in ("one", "nested", "done"):
+                block = block_of(document, text)
+                line = block.layout().lineAt(0).naturalTextRect()
+                at = document.documentLayout().blockBoundingRect(block).topLeft()
+                row = markers.place(document, block, 4)
+                left = (at.x() + line.left()) - 2 * size
+                strip = QRectF(left, row.top(), 2 * size - 1, row.height())
+                columns = [
+                    x
+                    for x in range(max(0, round(strip.left())), round(strip.right()))
+                    if inked(image, QRectF(x, strip.top(), 0.5, strip.height()))
+                ]
+                assert columns, text
+                wide.setdefault(text, []).append(columns[-1] - columns[0] + 1)
+        finally:
+            look.set_text_size(15)
+    for text, (usual, large) in wide.items():
+        assert 1.6 * usual <= large <= 2.4 * usual, text
