@@ -86,6 +86,8 @@ class _Writer:
                 row = table.cellAt(block.position()).row()
                 cells = [table.cellAt(row, column) for column in range(table.columns())]
                 done = cells[-1].lastPosition()
+                if table.format().property(Mark.TURNED):
+                    cells.reverse()
                 texts = [self._cell(document, c.firstPosition(), c.lastPosition()) for c in cells]
                 sides = [c.firstCursorPosition().blockFormat().alignment() for c in cells]
                 self._row(texts, [_side(side.name or "") for side in sides], block)

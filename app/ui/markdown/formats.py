@@ -53,6 +53,7 @@ class Mark(IntEnum):
     SEAM = auto()  # block: it only parts tables
     WIDE_ROW = auto()  # block: a row of a table, as a line; the columns' sides
     NOTE = auto()  # block: a footnote
+    TURNED = auto()  # table: its first column is at the right
     ALONE = auto()  # block: a formula that stands alone
     NUMBER = auto()  # list: of its item, with the sign behind it
     NEEDS = auto()  # table: px that each column needs, a comma between two

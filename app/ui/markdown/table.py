@@ -53,6 +53,9 @@ _UNSPACED: Final = re.compile(f"[{inline.UNSPACED}]")
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d]-)(?=[^\W\d])")
 """Where a word is broken all the same; a date is not."""
 
+_STRONG: Final = {"R": 1, "AL": 1, "L": -1}
+"""Classes of letters that tell a direction."""
+
 _READ: Final = 400  # signs of a cell whose words are measured
 _LONGEST: Final = 160.0  # px of a word that a column is made wide for
 _LEAST: Final = 88.0  # px of several words that a column has room for
@@ -97,7 +100,7 @@ def _fit(table: QTextTable, look: QTextTableFormat, page: float) -> None:
     needs, shares = _numbers(look.property(Mark.NEEDS)), _numbers(look.property(Mark.SHARES))
     kind = QTextLength.Type
     width = QTextLength()
-    if 0 < page < look.leftMargin() + sum(needs):
+    if 0 < page < look.leftMargin() + look.rightMargin() + sum(needs):
         columns = [QTextLength(kind.FixedLength, need) for need in needs]
     elif shares:
         width = QTextLength(kind.PercentageLength, 100)
@@ -179,13 +182,19 @@ class _Gridded(Table):
         base: QTextBlockFormat,
         names: Container[str] | None,
     ) -> None:
-        super().__init__(cursor, header, align, base, names)
+        self._turned = _from_right(header)
+        super().__init__(cursor, self._seen(header), self._seen(align), base, names)
         self._look = formats.table(len(align))
-        self._look.setLeftMargin(self._left)
+        if self._turned:
+            self._look.setProperty(Mark.TURNED, True)
+            self._look.setAlignment(Qt.AlignmentFlag.AlignRight)
+            self._look.setRightMargin(self._left)
+        else:
+            self._look.setLeftMargin(self._left)
         self._needs = [0.0] * len(align)
         self._most = max(1, min(_ROWS, _CELLS // len(align)))
         self._first = self._grid = self._insert()
-        self._fill(self._grid, 0, header, header=True)
+        self._fill(self._grid, 0, self._seen(header), header=True)
         self._need(0)
         self._rows = 1
 
@@ -194,6 +203,7 @@ class _Gridded(Table):
         return self._first.firstPosition()
 
     def add(self, cells: Sequence[str], *, provisional: bool) -> None:
+        cells = self._seen(cells)
         if self._rows >= self._most and not provisional:
             self._go_on()
         elif self._rows:
@@ -208,6 +218,10 @@ class _Gridded(Table):
     def take_back(self) -> None:
         if self._grid.rows() > self._rows:
             self._grid.removeRows(self._rows, self._grid.rows() - self._rows)
+
+    def _seen(self, cells: Sequence[str]) -> Sequence[str]:
+        """In the order of the columns on the page: Qt's go from left to right."""
+        return cells[::-1] if self._turned else cells
 
     def _go_on(self) -> None:
         """Another Qt table, as wide as the first, whose columns now stay as they are."""
@@ -336,6 +350,12 @@ def _ends(text: str) -> Iterator[int]:
             if finder.isAtBoundary():
                 yield i
     yield len(text)
+
+
+def _from_right(header: Sequence[str]) -> bool:
+    """Whether more cells begin from right to left than from left to right."""
+    signs = (map(unicodedata.bidirectional, cell) for cell in header)
+    return sum(next((_STRONG[s] for s in cell if s in _STRONG), 0) for cell in signs) > 0
 
 
 def _letters(text: str) -> int:

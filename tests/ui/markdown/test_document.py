@@ -526,3 +526,38 @@ def test_a_name_is_set_when_its_note_has_come(qtbot: QtBot, look: Theme) -> None
     view.finish()
     qtbot.waitUntil(lambda: view.rendered)
     assert "claim[^src]" in everything(view.document())  # it never came
+
+
+@pytest.mark.parametrize(
+    ("text", "turned"),
+    [
+        ("| الاسم | العمر |\n|:--|--:|\n| **سلمى** | 30 |\n| Bob | 4 |", True),
+        ("| שם | גיל | ID |\n|---|---|---|\n| דנה | 30 | a |", True),
+        ("| Name | العمر |\n|---|---|\n| سلمى | 30 |", False),
+        ("| 1 | 2 |\n|---|---|\n| سلمى | 30 |", False),
+    ],
+)
+def test_the_first_column_is_where_its_reader_begins(
+    qtbot: QtBot, look: Theme, text: str, turned: bool
+) -> None:
+    document, _ = render([text])
+    document.setTextWidth(400)
+    document.documentLayout()
+    cells = [cell.strip(" *") for cell in text.split("\n")[2].strip("| ").split("|")]
+    places = []
+    for cell in cells:
+        cursor = document.find(cell)
+        places.append(document.documentLayout().blockBoundingRect(cursor.block()).center().x())
+    assert places == sorted(places, reverse=turned)
+    assert (places[0] > 200) is turned  # at the edge where its lines begin
+    rows, lines = copied(document).split("\n"), text.split("\n")
+    assert [rows[0], *rows[2:]] == [lines[0], *lines[2:]]
+    assert [side.strip().endswith(":") for side in rows[1].split("|")] == [
+        side.strip().endswith(":") for side in lines[1].split("|")
+    ]
+
+
+def test_a_turned_table_streams_as_the_whole(look: Theme) -> None:
+    text = "| الاسم | العمر |\n|:--|--:|\n" + "| **سلمى** | 30 |\n" * 3 + "\nنص"
+    streamed, whole = render(list(text))[0], render([text])[0]
+    assert streamed.toHtml() == whole.toHtml()
