@@ -139,20 +139,21 @@ class Evaluator:
     @torch.no_grad()
     def write(self, prompts: list[str]) -> list[tuple[list[int], list[int]]]:
         """Greedy answers to rendered prompts: (prompt ids, answer ids with the end marker)."""
-        written: list[tuple[list[int], list[int]]] = []
         encoded = [self.tokenizer.encode(prompt).ids for prompt in prompts]
         pad, end = (self.tokenizer.token_to_id(t) for t in ("<|endoftext|>", "<|im_end|>"))
-        for at in range(0, len(encoded), TOGETHER):
-            part = encoded[at : at + TOGETHER]
+        written: dict[int, list[int]] = {}
+        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+        for at in range(0, len(order), TOGETHER):
+            part = [encoded[i] for i in order[at : at + TOGETHER]]
             width = max(map(len, part))
             ids = torch.tensor([[pad] * (width - len(p)) + p for p in part], device=self.device)
             out = self.model.generate(
                 ids, attention_mask=(ids != pad).long(), max_new_tokens=self.limit, do_sample=False,
                 eos_token_id=end, pad_token_id=pad,
             )  # fmt: skip
-            for prompt, row in zip(part, out[:, width:].tolist(), strict=True):
-                written.append((prompt, row[: row.index(end) + 1] if end in row else row))
-        return written
+            for i, row in zip(order[at:], out[:, width:].tolist(), strict=False):
+                written[i] = row[: row.index(end) + 1] if end in row else row
+        return [(prompt, written[i]) for i, prompt in enumerate(encoded)]
 
     @torch.no_grad()
     def runs(self, prompt: list[int], answer: list[int]) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 from pathlib import Path
 
@@ -37,8 +38,9 @@ MARKERS = (
 
 def train(seed: int, chats: int = 30_000) -> Tokenizer:
     """A tokenizer whose ids 0..VOCAB_SIZE-1 are all used; the markers come last, as in Qwen."""
-    rng = random.Random(f"tokenizer/{seed}")
-    texts = (m["content"] for _ in range(chats) for m in draw_chat(rng).messages)
+    jobs = [(f"tokenizer/{seed}/{at}", min(1000, chats - at)) for at in range(0, chats, 1000)]
+    with multiprocessing.Pool() as pool:
+        texts = [text for part in pool.map(_texts, jobs, chunksize=1) for text in part]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -61,6 +63,12 @@ def train(seed: int, chats: int = 30_000) -> Tokenizer:
 
 
 ROLES = ["user\n", "assistant\n", "system\n"]  # each must be one token and a line end
+
+
+def _texts(job: tuple[str, int]) -> list[str]:
+    seed, count = job
+    rng = random.Random(seed)
+    return [m["content"] for _ in range(count) for m in draw_chat(rng).messages]
 
 
 def save(tokenizer: Tokenizer, folder: Path) -> None:

@@ -169,6 +169,7 @@ def train(arguments: argparse.Namespace) -> None:
     draft.eval()
     drafter.save(draft, folders[1])
 
+    print(f"trained after {time.monotonic() - started:.0f} s", flush=True)
     torch.set_float32_matmul_precision("highest")
     figures = evaluate.report(
         model, draft, words, arguments.fresh, arguments.most, arguments.answer_tokens
@@ -201,12 +202,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=corpus.HERE.parent)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--chats", type=int, default=420_000)
+    parser.add_argument("--chats", type=int, default=480_000)
     parser.add_argument("--tokens", type=int, default=24_576, help="tokens in a batch")
     parser.add_argument("--target-steps", type=int, default=20_000)
-    parser.add_argument("--target-seconds", type=float, default=290)
+    parser.add_argument("--target-seconds", type=float, default=260)
     parser.add_argument("--draft-steps", type=int, default=20_000)
-    parser.add_argument("--draft-seconds", type=float, default=110)
+    parser.add_argument("--draft-seconds", type=float, default=100)
     parser.add_argument("--fresh", type=int, default=48, help="draws of each skill, to measure")
     parser.add_argument("--most", type=int, default=1000, help="held-out questions of a kind")
     parser.add_argument("--answer-tokens", type=int, default=evaluate.LIMIT)
