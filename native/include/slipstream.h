@@ -108,7 +108,8 @@ typedef struct slip_device {
     char     description[128]; /* what a person calls it */
     int32_t  kind;             /* slip_device_kind */
     uint64_t memory_total;     /* bytes; 0 if the device does not say */
-    uint64_t memory_free;
+    uint64_t memory_free;      /* of a graphics card no more than the environment variable SLIPSTREAM_GPU_MEMORY
+                                * says in bytes: what is to be left to others is no part of it */
 } slip_device;
 
 /* Number of devices that ggml can use; the CPU comes first. */
@@ -130,7 +131,8 @@ typedef struct slip_load_options {
                                  drafts go through the host: correct, and slower */
     const char *  kv_type;    /* how the target's attention keeps keys and values: f32, f16, bf16, q8_0
                                * or q4_0; NULL for f32 beside weights that are all F32, and f16 else */
-    int32_t       n_ctx;      /* context in tokens; 0: as many as fit, at most 32768 and what the target was made for */
+    int32_t       n_ctx;      /* context in tokens; 0: as many as fit, at most 32768 and what the target was made for,
+                               * and 4096 where not all layers fit on the device */
     int32_t       n_ubatch;   /* micro-batch of prefill in tokens, 8 or more */
     int32_t       n_threads;  /* CPU threads; 0: one for each physical performance core that the affinity
                                * mask and a container's quota leave */
@@ -175,7 +177,8 @@ typedef struct slip_info {
     int32_t  n_embd;            /* hidden size of the target */
     int32_t  n_embd_draft;      /* hidden size of the drafter; 0 without one */
     int32_t  n_layers;
-    int32_t  n_layers_device;   /* layers that live on the device asked for */
+    int32_t  n_layers_device;   /* layers that live on the device asked for: the last ones, where its memory does not
+                                 * hold all; the others are the CPU's */
     int32_t  n_taps;            /* target layers whose output the drafter reads */
     int32_t  block;             /* trained block size of the drafter; 0 without one */
     int32_t  draft_rows;        /* rows of the target's head that a draft reads; n_vocab: all, 0 without a drafter */
@@ -188,7 +191,8 @@ typedef struct slip_info {
 } slip_info;
 
 /* What a load with these options will take, without any weight being read; n_ctx 0 finds the longest
- * context that fits. SLIP_ERROR_MEMORY where the load would not fit, with the context that would. */
+ * context that fits. Where not all of the target's layers fit on its device beside the drafter, it is for as many as
+ * do. SLIP_ERROR_MEMORY where the load would not fit, with the context that would. */
 SLIP_API slip_status slip_estimate_load(const slip_load_options * options, slip_estimate * estimate, slip_error * error);
 
 /* Loads a pair. SLIP_ERROR_MEMORY, before any weight is read, where slip_estimate_load says so. On

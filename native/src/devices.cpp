@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 bool slip_device_is_gpu(ggml_backend_dev_t device) {
@@ -35,6 +36,13 @@ ggml_backend_dev_t slip_device_find(const char * name) {
         "Ask `slipstream devices` which there are.");
 }
 
+// Bytes of a graphics card that may be taken as free, where the environment names fewer than there are.
+static uint64_t most_of_gpu() {
+    const char * named = std::getenv("SLIPSTREAM_GPU_MEMORY");
+    const uint64_t bytes = named ? std::strtoull(named, nullptr, 10) : 0;
+    return bytes > 0 ? bytes : UINT64_MAX;
+}
+
 slip_device slip_device_describe(ggml_backend_dev_t device) {
     slip_device out = {};
     std::snprintf(out.name, sizeof(out.name), "%s", ggml_backend_dev_name(device));
@@ -48,7 +56,7 @@ slip_device slip_device_describe(ggml_backend_dev_t device) {
     size_t free = 0, total = 0;
     ggml_backend_dev_memory(device, &free, &total);
     // Of the processor's, ggml says that all of it is free.
-    out.memory_free  = out.kind == SLIP_DEVICE_CPU ? slip_host_memory_free() : free;
+    out.memory_free  = out.kind == SLIP_DEVICE_CPU ? slip_host_memory_free() : std::min(uint64_t(free), most_of_gpu());
     out.memory_total = total;
     return out;
 }

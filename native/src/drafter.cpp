@@ -86,8 +86,10 @@ bool slip_drafter_shape::any_full() const {
 // --- memory ------------------------------------------------------------------
 
 slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target, const slip_gguf_file & target_file,
-        llama_context * target_ctx, ggml_backend_dev_t device, bool apart, int32_t n_ctx, int32_t rows, bool exact, bool measure) :
-    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(apart), measure_(measure) {
+        llama_context * target_ctx, ggml_backend_dev_t device, bool apart, bool waits, int32_t n_ctx, int32_t rows, bool exact,
+        bool measure) :
+    shape_(shape), target_ctx_(target_ctx), backend_(llama_get_backend(target_ctx, device)), exact_(exact), apart_(apart),
+    waits_(apart || waits), measure_(measure) {
     if (!backend_) {
         own_backend_.reset(ggml_backend_dev_init(device, nullptr));
         backend_ = own_backend_.get();
@@ -436,7 +438,7 @@ void slip_drafter::copy_features(int32_t first_row, int32_t n_rows, ggml_tensor 
         ggml_tensor into = rows_of(to, int64_t(k) * to->ne[1] + at, n_rows);
         ggml_backend_tensor_copy_async(llama_get_tensor_backend(target_ctx_, tap), backend_, &from, &into);
     }
-    if (apart_) {
+    if (waits_) {
         // The other device knows nothing of this one's order: the target's next pass may overwrite its rows.
         ++counts_.waited;
         ggml_backend_synchronize(backend_);

@@ -59,11 +59,13 @@ public:
     // `n_ctx` positions can be fed. `exact`: cache in F32, no flash attention. The models and
     // `target_ctx` must outlive it; it computes on target_ctx's backend for `device`, or on one of
     // its own where the target has none there. `apart`: the target runs on another device, where its head is out of
-    // reach, and the drafter takes a copy from the target's file. `rows` of the head are read: see slip_draft_head.
+    // reach, and the drafter takes a copy from the target's file. `waits`: a part of the target does, so that features are
+    // waited for as they are then. `rows` of the head are read: see slip_draft_head.
     // `measure`: made of sizes alone, beside models without data, it can tell memory() and do nothing else. Throws
     // SLIP_ERROR_MEMORY, SLIP_ERROR_DEVICE, SLIP_ERROR_FILE.
     slip_drafter(const slip_drafter_shape & shape, const llama_model * draft, const llama_model * target, const slip_gguf_file & target_file,
-        llama_context * target_ctx, ggml_backend_dev_t device, bool apart, int32_t n_ctx, int32_t rows, bool exact, bool measure);
+        llama_context * target_ctx, ggml_backend_dev_t device, bool apart, bool waits, int32_t n_ctx, int32_t rows, bool exact,
+        bool measure);
     ~slip_drafter();
 
     // Its weights, cache, queue and graphs, the largest of each that a context can bring.
@@ -162,7 +164,7 @@ private:
     llama_context *    target_ctx_;
     ggml_backend_ptr   own_backend_; // where the target's context has none for the device
     ggml_backend_t     backend_;
-    bool               exact_, flash_ = false, apart_; // apart: not on the target's device
+    bool               exact_, flash_ = false, apart_, waits_; // apart: not on the target's device
     bool               measure_;
     slip_drafter_memory taken_;
 

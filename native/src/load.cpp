@@ -70,6 +70,7 @@ void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
     }
 }
 
+constexpr int32_t k_all_layers  = INT32_MAX;   // on a device, however many a model has
 constexpr int64_t k_progress_us = 50 * 1000; // between two words about it
 
 struct progress_part {
@@ -98,13 +99,15 @@ bool on_abort(void * cancelled) {
     return static_cast<std::atomic<bool> *>(cancelled)->load(std::memory_order_relaxed);
 }
 
-llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & repairs, ggml_backend_dev_t device, progress_part part, bool measure) {
+// The last `n_layers` of the model's live on the device, with the head; k_all_layers: all that it has.
+llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & repairs, ggml_backend_dev_t device, int32_t n_layers, progress_part part,
+        bool measure) {
     const bool on_gpu = slip_device_is_gpu(device);
     ggml_backend_dev_t devices[] = { on_gpu ? device : nullptr, nullptr };
 
     llama_model_params params = llama_model_default_params();
     params.devices                     = devices;
-    params.n_gpu_layers                = on_gpu ? -1 : 0;
+    params.n_gpu_layers                = !on_gpu ? 0 : n_layers == k_all_layers ? -1 : n_layers + 1;
     params.split_mode                  = LLAMA_SPLIT_MODE_NONE;
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = &part;
@@ -177,8 +180,10 @@ struct plan {
     slip_drafter_shape shape;
     slip_repairs       repairs;
 
-    // `measure`: models without weights, and contexts without memory, to be asked what they would take.
-    slip_models models(bool measure) const;
+    int32_t n_layers() const { return static_cast<int32_t>(target_file.number("qwen35.block_count")); }
+    // `measure`: models without weights, and contexts without memory, to be asked what they would take. The target's last
+    // `n_layers_device` layers live on its device.
+    slip_models models(int32_t n_layers_device, bool measure) const;
     void        add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & cancelled, bool measure) const;
 
     // The longest context that nobody asked for.
@@ -226,7 +231,7 @@ plan::plan(const slip_load_options & options) :
     }
 }
 
-slip_models plan::models(bool measure) const {
+slip_models plan::models(int32_t n_layers_device, bool measure) const {
     slip_models out;
     out.device       = device;
     out.draft_device = draft_device;
@@ -234,9 +239,11 @@ slip_models plan::models(bool measure) const {
     out.repairs      = repairs.told();
 
     const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
-    out.target = load_model(target_file, repairs, device, { options.progress, options.user, 0.0f, share, false }, measure);
+    out.target = load_model(target_file, repairs, device, n_layers_device, { options.progress, options.user, 0.0f, share, false }, measure);
+    out.n_layers        = llama_model_n_layer(out.target.get());
+    out.n_layers_device = std::min(n_layers_device, out.n_layers);
     if (draft_file) {
-        out.draft = load_model(*draft_file, slip_repairs(*draft_file), draft_device, { options.progress, options.user, share, 1.0f, false }, measure);
+        out.draft = load_model(*draft_file, slip_repairs(*draft_file), draft_device, k_all_layers, { options.progress, options.user, share, 1.0f, false }, measure);
     }
     return out;
 }
@@ -262,6 +269,8 @@ llama_context_params plan::context_params(const slip_models & models, int32_t n_
     if (models.exact() && params.type_v == GGML_TYPE_F32 && !models.on_gpu()) {
         params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
     }
+    // Else passes of 32 rows and more compute the processor's layers on the card, to other bits than the narrower ones.
+    params.op_offload          = models.whole();
     params.no_perf             = false; // the count of reused graphs comes with it
     return params;
 }
@@ -276,11 +285,11 @@ void plan::add_contexts(slip_models & to, int32_t n_ctx, std::atomic<bool> & can
     to.n_ctx      = n_ctx;
 
     llama_context * ctx = to.ctx_target.get();
-    llama_set_async_inputs(ctx, to.on_gpu());
+    llama_set_async_inputs(ctx, to.on_gpu() && to.whole()); // the processor's layers read them at once
     if (to.draft) {
         llama_set_layer_inp_on_device(ctx, true);
         to.drafter = std::make_unique<slip_drafter>(shape, to.draft.get(), to.target.get(), target_file, ctx, draft_device,
-            /*apart*/ draft_device != device, n_ctx, draft_rows(), to.exact(), measure);
+            /*apart*/ draft_device != device, /*waits*/ !to.whole(), n_ctx, draft_rows(), to.exact(), measure);
     }
 }
 
@@ -290,14 +299,15 @@ constexpr int32_t  k_ctx_most  = 32768; // of a context that nobody asked for...
 constexpr int32_t  k_ctx_least = 4096;  // ... which is not worth having below this
 constexpr int32_t  k_ctx_step  = 1024;
 constexpr uint64_t k_spare     = uint64_t(256) << 20; // for what a driver takes by itself, and whatever else runs
+constexpr uint64_t k_spare_partly = uint64_t(64) << 20; // the same where every layer counts
 
 uint64_t wanted(const slip_memory & m) {
     return m.weights + m.context + m.compute + m.drafter;
 }
 
 // What has to be free for so many bytes where nothing is to be near its end.
-double with_spare(double bytes) {
-    return bytes * 1.05 + double(k_spare);
+double with_spare(double bytes, uint64_t spare = k_spare) {
+    return bytes * 1.05 + double(spare);
 }
 
 // Whether a load fits into the memory of a device, or of the host. `roomy`: with something to spare.
@@ -385,7 +395,7 @@ bool has_room(const plan & load, int32_t n_ctx) {
 // Contexts of a load that is only measured.
 class measured {
 public:
-    explicit measured(const plan & of) : plan_(of), models_(of.models(/*measure*/ true)) {}
+    measured(const plan & of, int32_t n_layers_device) : plan_(of), models_(of.models(n_layers_device, /*measure*/ true)) {}
 
     slip_estimate at(int32_t n_ctx) {
         plan_.add_contexts(models_, n_ctx, never_, /*measure*/ true);
@@ -421,15 +431,46 @@ private:
     slip_models       models_; // after the flag that its contexts read
 };
 
+// What a load takes, and how many of the target's layers its device then holds.
+struct placed {
+    slip_estimate estimate;
+    int32_t       n_layers_device;
+};
+
+// As many layers on the device as fit there with something to spare, beside the drafter; none if not one does. `all` is
+// what the load takes with all of them.
+placed partly(const plan & of, const slip_estimate & all) {
+    const slip_estimate none = measured(of, 0).at(all.n_ctx);
+    const double layers = double(wanted(all.footprint.device)) - double(wanted(none.footprint.device));
+    const double room   = (double(none.footprint.device.free) - double(k_spare_partly)) / 1.05 - double(wanted(none.footprint.device));
+    // Layers are not all of one size, and what passes need is the largest layer's: the share is where to begin.
+    const double share = layers > 0 ? std::clamp(room / layers, 0.0, 1.0) : 0.0;
+    for (int32_t n = std::min(of.n_layers() - 1, static_cast<int32_t>(share * of.n_layers()) + 1); n > 0; --n) {
+        const slip_estimate some = measured(of, n).at(all.n_ctx);
+        const slip_memory & on   = some.footprint.device;
+        slip_log_info("With " + std::to_string(n) + " of " + std::to_string(of.n_layers()) + " layers on the device it takes " +
+            std::to_string(wanted(on)) + " of " + std::to_string(on.free) + " bytes there.");
+        if (with_spare(double(wanted(on)), k_spare_partly) <= double(on.free) && fits(some.footprint, false)) {
+            return { some, n };
+        }
+    }
+    return { none, 0 };
+}
+
 // Throws SLIP_ERROR_MEMORY where the load does not fit, saying of what it is too much.
-slip_estimate estimated(const plan & of) {
-    measured load(of);
+placed estimated(const plan & of) {
+    measured load(of, k_all_layers);
     const slip_estimate out = of.options.n_ctx > 0 ? load.at(of.options.n_ctx) : load.longest(of.n_ctx_most());
     const slip_footprint & f = out.footprint;
     if (fits(f, false)) {
-        return out;
+        return { out, k_all_layers };
     }
     const bool on_device = !fits(f.device, false), on_draft = !on_device && !fits(f.draft_device, false);
+    if (on_device) {
+        if (const placed some = partly(of, out); some.n_layers_device > 0) {
+            return some;
+        }
+    }
     const slip_memory & m = on_device ? f.device : on_draft ? f.draft_device : f.host;
     std::string remedy = "Choose a smaller quantisation";
     if (const slip_estimate other = load.longest(std::min(out.n_ctx, of.n_ctx_most())); fits(other.footprint, true) && other.n_ctx < out.n_ctx) {
@@ -447,8 +488,13 @@ slip_estimate estimated(const plan & of) {
 slip_models slip_load_models(const slip_load_options & options, std::atomic<bool> & cancelled) {
     const plan load(options);
     const int32_t most  = options.n_ctx > 0 ? options.n_ctx : load.n_ctx_most();
-    const int32_t n_ctx = has_room(load, most) ? most : estimated(load).n_ctx;
-    slip_models out = load.models(/*measure*/ false);
+    int32_t n_ctx = most, n_layers_device = k_all_layers;
+    if (!has_room(load, most)) {
+        const placed found = estimated(load);
+        n_ctx           = found.estimate.n_ctx;
+        n_layers_device = found.n_layers_device;
+    }
+    slip_models out = load.models(n_layers_device, /*measure*/ false);
     for (int32_t n = n_ctx;; n = std::max(k_ctx_least, n / 2)) {
         try {
             load.add_contexts(out, n, cancelled, /*measure*/ false);
@@ -464,7 +510,7 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
 }
 
 slip_estimate slip_estimate_models(const slip_load_options & options) {
-    return estimated(plan(options));
+    return estimated(plan(options)).estimate;
 }
 
 bool slip_models::exact() const {

@@ -22,10 +22,12 @@ struct slip_models {
     ggml_backend_dev_t device       = nullptr;
     ggml_backend_dev_t draft_device = nullptr;
     int32_t            n_ctx  = 0; // tokens that fit
+    int32_t            n_layers = 0, n_layers_device = 0; // of the target; the last ones are on its GPU, where all do not fit
     slip_drafter_shape shape;      // of the drafter; its block is 0 without one
     std::string        repairs;    // what the target lacks and the load put in, in sentences
 
     bool on_gpu() const;
+    bool whole() const { return n_layers_device == n_layers; } // not partly on the CPU
     bool drafts_on_gpu() const;
     bool exact() const; // weights all in F32
 

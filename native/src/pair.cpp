@@ -70,7 +70,7 @@ slip_info slip_pair::info() const {
     out.n_layers        = llama_model_n_layer(target);
     out.device          = slip_device_describe(models_.device);
     out.draft_device    = slip_device_describe(models_.draft_device);
-    out.n_layers_device = out.n_layers; // split_mode NONE: all layers or none
+    out.n_layers_device = models_.n_layers_device;
     out.n_taps          = static_cast<int32_t>(models_.shape.taps.size());
     out.block           = models_.shape.block;
     out.draft_rows      = models_.drafter ? models_.drafter->head_rows() : 0;

@@ -56,6 +56,10 @@ def test_target_and_drafter_on_different_devices(lavapipe: dict[str, str]) -> No
     engine_test("test_two_devices.py", lavapipe, passed=3)
 
 
+def test_layers_that_do_not_fit_are_the_processors(lavapipe: dict[str, str]) -> None:
+    engine_test("test_partly.py", lavapipe, passed=2)
+
+
 def test_a_draft_of_few_rows_is_the_whole_heads(lavapipe: dict[str, str]) -> None:
     test = "test_what_is_in_the_set_is_drafted_as_by_the_whole_head[f32]"
     engine_test(f"test_draft_vocabulary.py::{test}", lavapipe)
