@@ -5,7 +5,7 @@ function arrays in and out and typed errors instead of status codes. Importing i
 library: the first call does. `inspection` stands apart: only tests look so deep.
 """
 
-from app.binding.backends import backends_folder
+from app.binding.backends import backend_libraries, backends_folder
 from app.binding.devices import devices, preferred_gpu
 from app.binding.library import ABI, default_threads, library_path
 from app.binding.pair import NativePair, estimate
@@ -43,6 +43,7 @@ __all__ = [
     "Sampling",
     "Verify",
     "WidthReason",
+    "backend_libraries",
     "backends_folder",
     "default_threads",
     "devices",

@@ -6,15 +6,15 @@ import hashlib
 import json
 from pathlib import Path
 
-from app.binding import ABI, default_threads, library_path
+from app.binding import ABI, backend_libraries, default_threads, library_path
 from app.engine.params import LoadParams
 
 
 def key_of(params: LoadParams, device: str) -> str:
-    """Changes with all that a finding depends on: device, files, library, how it is loaded, and
+    """Changes with all that a finding depends on: device, files, libraries, how it is loaded, and
     the processors that affinity and a container's quota leave."""
     chosen = (params.draft_backend, params.threads, params.n_ubatch, params.kv_type)
-    files = _seen(params.target, params.draft, library_path())
+    files = _seen(params.target, params.draft, library_path(), *backend_libraries())
     return _hashed([ABI, device, *chosen, default_threads(), files])
 
 

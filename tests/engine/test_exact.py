@@ -10,7 +10,8 @@ import pytest
 
 from app import paths
 from app.binding import NativePair
-from app.engine import Backend
+from app.engine import Backend, LoadParams
+from app.engine.key import key_of
 from app.engine.pair import LoadedPair
 from app.errors import ContextFullError
 from app.jobs import JobCancelled
@@ -77,3 +78,17 @@ def test_what_was_found_is_kept_for_the_next_load(
     assert list(json.loads((tmp_path / "exact.json").read_text()).values()) == [True]
     for again in load():
         assert again.model.exact is True
+
+
+@of_the_cpu
+def test_what_was_found_with_another_backend_is_not_used(
+    demo_files: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU's library is built and replaced by itself, beside ours that stays."""
+    monkeypatch.setattr("app.engine.key.backend_libraries", lambda: tuple(tmp_path.iterdir()))
+    params = LoadParams(demo_files.target, demo_files.draft)
+    names = {key_of(params, "Radeon")}
+    for content in ("one", "another"):
+        (tmp_path / "libggml-vulkan.so").write_text(content)
+        names.add(key_of(params, "Radeon"))
+    assert len(names) == 3
