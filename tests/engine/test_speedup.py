@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine import Figures, FinishReason, Plain, RoundTally, RoundTotals, Speedup, Unmeasured
+from app.engine import (
+    Figures,
+    FinishReason,
+    Pace,
+    Plain,
+    RoundTally,
+    RoundTotals,
+    Speedup,
+    Unmeasured,
+)
+from app.engine.plain import PlainSpeed
 
 from .test_stats import record
 
@@ -113,3 +124,51 @@ def test_a_part_without_rounds_has_no_say() -> None:
     nothing = replace(PART, totals=RoundTotals(), plain_tokens_per_s=None)
     assert nothing.then(PART).speedup == PART.speedup
     assert PART.then(nothing).speedup == PART.speedup
+
+
+# --- a machine that other programs hold up now and then -----------------------------------
+
+STEP, ROUND = 8.0, 12.0  # milliseconds, where nothing does
+
+
+def held_up(chance: random.Random, slow: float, free: float, busy: float) -> tuple[float, Speedup]:
+    """An answer while the machine is free and busy for so many milliseconds on average, which
+    makes it `slow` times as slow; what drafting gains in it, and what is told of that."""
+    now, tokens, was_plain, work = 0.0, 100, False, 0.0
+    plain, pace, tally = PlainSpeed(lambda: now / 1000), Pace(), RoundTally()
+    is_busy = chance.random() < busy / (free + busy)
+    left = chance.expovariate(1 / (busy if is_busy else free))
+    for i in range(chance.choice((25, 100, 400))):
+        is_plain = i % 18 in (0, 1)
+        need, began = STEP if is_plain else ROUND, now
+        work += need
+        while need > 0:
+            part = min(left, need * slow if is_busy else need)
+            now, left = now + part, left - part
+            need -= part / slow if is_busy else part
+            if left <= 0:
+                is_busy = not is_busy
+                left = chance.expovariate(1 / (busy if is_busy else free))
+        if is_plain and was_plain:
+            plain.add(tokens, (now - began) / 1000)
+        was_plain = is_plain
+        accepted = 0 if is_plain else chance.randint(0, 8)
+        made = replace(
+            record(0 if is_plain else 15, accepted), draft_ms=None, verify_ms=now - began, host_ms=0
+        )
+        tally.add(made)
+        pace.add(made)
+        tokens += accepted + 1
+    return (tokens - 100) * STEP / work, Speedup.of(tally.totals, plain.at(tokens), pace.change)
+
+
+@pytest.mark.parametrize("slow", [1.5, 2.5, 5.0])
+@pytest.mark.parametrize(("free", "busy"), [(2, 2), (20, 10), (100, 100), (1_000, 500)])
+def test_no_gain_is_made_of_a_busy_machine(slow: float, free: float, busy: float) -> None:
+    """Where one is told it is what drafting gains, or less of it, but for the spread of times."""
+    chance = random.Random(f"{slow} {free} {busy}")
+    pairs = [held_up(chance, slow, free, busy) for _ in range(150)]
+    told = sorted(found.times / gain for gain, found in pairs if found.times is not None)
+    assert len(told) > 15
+    assert told[-1] < 1.5
+    assert told[len(told) * 95 // 100] < 1.3

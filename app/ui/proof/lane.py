@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTextEdit, QVBoxLayout
 
+from app.engine import tokens_per_second
 from app.ui.look import theme, words
 from app.ui.look.labels import beside_rule, note
 from app.ui.look.language import tr
@@ -113,8 +114,9 @@ class Lane(QFrame):
         self.body.finish()
 
     def show_figures(self, tokens: int, milliseconds: float) -> None:
+        """`milliseconds` of the rounds, to which the first token does not belong."""
         self.time.setText(words.duration(milliseconds))
-        rate = tokens * 1000 / milliseconds if milliseconds > 0 else None
+        rate = tokens_per_second(tokens - 1, milliseconds)
         about = words.tokens(tokens) + (f", {words.rate(rate)}" if rate else "")
         self.about.setText(about)
         self.about.setAccessibleName(f"{self._title}: {words.duration(milliseconds)}, {about}")

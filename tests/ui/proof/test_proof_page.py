@@ -106,6 +106,8 @@ def test_both_answers_come_live_and_are_identical(
     assert [lane.text for lane in page.lanes] == [TEXT, TEXT]
     assert page.verdict.text() == "Identical, 10 tokens"
     assert "0.1 s without drafting, 0.0 s with it" in page.about.text()
+    rates = [lane.about.text() for lane in page.lanes]  # the first token belongs to no round
+    assert rates == ["10 tokens, 100 tok/s", "10 tokens, 450 tok/s"]
     assert page.lanes[PLAIN].time.text() == "0.1 s"
     assert "10 tokens" in page.lanes[DRAFTED].about.text()
 
