@@ -46,7 +46,7 @@ LATER: Final = frozenset(
     (
         *("DFlash on", "DFlash ready", "DFlash paused", "DFlash off", "lossless"),
         *("Drop oldest", "Answer now", "Undo", "Ask again", "not measured yet"),
-        *("Pause", "Continue", "Give up"),
+        *("Pause", "Continue", "Give up", "Show less"),
     )
 )
 """Words that are seen in a state which the walk does not reach: they are looked for in the
@@ -206,6 +206,11 @@ def test_settings_are_those_of_the_app() -> None:
         assert set(settings) <= set(first), topic
         if isinstance(settings, dict):
             assert settings == {name: first[name] for name in settings}, topic
+
+
+def test_every_setting_is_told_of() -> None:
+    told_of = {name for table in GUIDE.values() for name in table.get("settings", ())}
+    assert {field.name for field in fields(Settings)} - told_of == {"version"}
 
 
 def test_what_is_said_to_be_missing_is_missing() -> None:
