@@ -19,7 +19,8 @@ class LoadChoice:
 
     `draft` False leaves the drafter out; `draft_backend` None puts it beside the target.
     `n_ctx` is the context in tokens, None as many as fit, `threads` None one for each core,
-    `kv_type` None as exact as the weights. Raises `OptionError` for what cannot be loaded.
+    `kv_type` None as exact as the weights. `device`
+    names one device, in place of `backend`. Raises `OptionError` for what cannot be loaded.
     """
 
     model: str = catalog.DEMO.id
@@ -29,6 +30,7 @@ class LoadChoice:
     n_ctx: int | None = _DEFAULT.n_ctx
     threads: int | None = _DEFAULT.threads
     kv_type: KvType | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_ctx", "threads"):
@@ -45,4 +47,5 @@ class LoadChoice:
             threads=self.threads,
             draft_backend=self.draft_backend,
             kv_type=self.kv_type,
+            device=self.device,
         )

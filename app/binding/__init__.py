@@ -23,6 +23,7 @@ from app.binding.records import (
     WidthReason,
 )
 from app.binding.sampling import PENALTIES, Sampling, Verify
+from app.binding.speeds import remember as remember_speed
 from app.binding.vocabulary import NativeVocabulary
 
 __all__ = [
@@ -51,5 +52,6 @@ __all__ = [
     "library_path",
     "preferred_gpu",
     "quantize",
+    "remember_speed",
     "row_bytes",
 ]

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from app.binding import trials
+from app.binding import speeds, trials
 from app.binding.backends import Trial, backend_libraries, backend_name, load_backend, try_out
 from app.binding.records import DeviceInfo
 from app.binding.registered import missing_gpu, registered
 from app.errors import DeviceError
 
 _NO_BACKEND: Final = "This build has no GPU backend."
+
+_FASTER: Final = 1.1  # times as fast: less can be the load of another hour
 
 _tried: dict[str, Trial] = {}
 
@@ -38,12 +40,13 @@ def devices() -> tuple[DeviceInfo, ...]:
 
 def preferred_gpu(known: Sequence[DeviceInfo]) -> DeviceInfo | None:
     """The GPU that is taken where one is wanted: of those that can be used, a card of its own
-    before one within the processor, then the largest.
+    before one within the processor; of several the fastest, where that was measured (`speeds`), or
+    the largest.
 
     An integrated GPU counts the machine's memory as its own, so size alone would prefer it. A
-    card that Vulkan and its maker's backend both drive is taken by the latter. A software
-    renderer is the last. Where none can be used, the first of the others, which has the reason;
-    None without any.
+    card that Vulkan and its maker's backend both drive is taken by the latter unless it was slower.
+    A software renderer is the last. Where none can be used, the first of the others, which has the
+    reason; None without any.
     """
     gpus = [d for d in known if d.kind == "gpu"]
     usable = [d for d in gpus if d.usable]
@@ -53,9 +56,17 @@ def preferred_gpu(known: Sequence[DeviceInfo]) -> DeviceInfo | None:
 
     def rank(device: DeviceInfo) -> tuple[bool, bool, bool, int]:
         twin = device.backend == "vulkan" and device.description in native
-        return (not device.software, not device.integrated, not twin, device.memory_total)
+        return (*_type(device), not twin, device.memory_total)
 
-    return max(usable, key=rank)
+    best, *others = sorted(usable, key=rank, reverse=True)
+    for other in others:
+        if _type(other) == _type(best) and (speeds.ratio(other, best) or 0.0) > _FASTER:
+            best = other
+    return best
+
+
+def _type(device: DeviceInfo) -> tuple[bool, bool]:
+    return not device.software, not device.integrated
 
 
 def _tried_out(path: Path, key: str) -> Trial:

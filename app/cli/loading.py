@@ -39,6 +39,11 @@ def add_options(parser: ArgumentParser) -> None:
         help="where it runs; auto takes a GPU that can really be used (default: %(default)s)",
     )
     add(
+        "--device",
+        metavar="NAME",
+        help="this one of `slipstream devices` and no other, in place of --backend",
+    )
+    add(
         "--draft-backend",
         choices=[backend.value for backend in Backend],
         help="where the drafter runs, if not beside the target: slower, for what does not fit",
@@ -65,6 +70,7 @@ def choice_of(args: Namespace) -> LoadChoice:
         backend=Backend(args.backend),
         draft_backend=Backend(args.draft_backend) if args.draft_backend else None,
         kv_type=KvType(args.kv_type) if args.kv_type else None,
+        device=args.device,
         n_ctx=args.ctx,
     )
 

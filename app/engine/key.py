@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from app.binding import ABI, backend_libraries, default_threads, library_path
@@ -11,11 +12,13 @@ from app.engine.params import LoadParams
 
 
 def key_of(params: LoadParams, device: str) -> str:
-    """Changes with all that a finding depends on: device, files, libraries, how it is loaded, and
-    the processors that affinity and a container's quota leave."""
+    """Changes with all that a finding depends on: device, files, libraries and which variant of the
+    CPU's they were told to take, how it is loaded, and the processors that affinity and a
+    container's quota leave."""
     chosen = (params.draft_backend, params.threads, params.n_ubatch, params.kv_type)
     files = _seen(params.target, params.draft, library_path(), *backend_libraries())
-    return _hashed([ABI, device, *chosen, default_threads(), files])
+    variant = os.environ.get("SLIPSTREAM_CPU")
+    return _hashed([ABI, device, variant, *chosen, default_threads(), files])
 
 
 def models_key_of(params: LoadParams) -> str:

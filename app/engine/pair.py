@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from app import kept, paths
-from app.binding import DeviceInfo, NativePair, devices, preferred_gpu
+from app.binding import DeviceInfo, NativePair, devices, preferred_gpu, remember_speed
 from app.conversation import ChatMessage
 from app.engine.acceptance import Acceptance, kind_of
 from app.engine.answering import Answering, check_numbers
@@ -49,7 +49,9 @@ class LoadedPair:
         self.native, fallback = _load(params, progress)
         try:
             model = _described(self.native, params, fallback)
-            self._key = key_of(params, model.device.description)
+            # Two backends may drive one device.
+            self._key = key_of(params, f"{model.device.backend} {model.device.description}")
+            self._models_key = models_key_of(params)
             self.model = replace(model, exact=_known_exact(self._key))
             self._check_numbers()
             self._specials = self.native.special_tokens()
@@ -62,7 +64,7 @@ class LoadedPair:
             raise
         self.plain = PlainSpeed()
         self._lookup = Lookup()  # of the chat that was answered last
-        self._acceptance = Acceptance(paths.cache() / "acceptance.json", models_key_of(params))
+        self._acceptance = Acceptance(paths.cache() / "acceptance.json", self._models_key)
 
     def get_ready(self) -> None:
         """Compiles the template, which a first question would wait for. Raises TemplateError.
@@ -197,7 +199,10 @@ class LoadedPair:
                 self.plain.add(read + step, after - before)
             before = after
         self.native.reset()
-        return self.plain.at(read)
+        found = self.plain.at(read)
+        if found.tokens_per_s and not found.uneven:
+            remember_speed(self.model.device, self._models_key, found.tokens_per_s)
+        return found
 
     def try_out(self) -> None:
         """Decodes a little, and forgets it. Raises DeviceError where the device is lost."""
@@ -243,6 +248,20 @@ def _known_exact(key: str) -> bool | None:
     return found if isinstance(found, bool) else None
 
 
+def named_device(name: str, known: Sequence[DeviceInfo]) -> DeviceInfo:
+    """The device of that name. Raises DeviceError where there is none, or it cannot be used."""
+    for device in known:
+        if device.name.lower() == name.lower():
+            if not device.usable:
+                raise DeviceError(
+                    f"`{device.name}` cannot be used: {device.reason}", remedy="Choose another one."
+                )
+            return device
+    raise DeviceError(
+        f"There is no device `{name}`.", remedy="Ask `slipstream devices` which there are."
+    )
+
+
 def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[DeviceInfo, str]:
     """The device for `backend`, and why it is not a GPU if AUTO wanted one.
 
@@ -263,7 +282,10 @@ def choose_device(backend: Backend, known: Sequence[DeviceInfo]) -> tuple[Device
 def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, str]:
     """The pair on the device that was asked for, or on the CPU with the reason."""
     known = devices()
-    device, fallback = choose_device(params.backend, known)
+    if params.device:
+        device, fallback = named_device(params.device, known), ""
+    else:
+        device, fallback = choose_device(params.backend, known)
     draft_device = None
     if params.draft and params.draft_backend:
         draft_device = choose_device(params.draft_backend, known)[0].name
@@ -284,7 +306,7 @@ def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, 
     try:
         return load(device, draft_device), fallback
     except DeviceError as error:
-        if params.backend is not Backend.AUTO or device.kind == "cpu":
+        if params.device or params.backend is not Backend.AUTO or device.kind == "cpu":
             raise
         # A GPU that is too small is no reason not to answer; say what happened. A place for the
         # drafter was asked for by itself: it stays, and if it is what failed, that is told.

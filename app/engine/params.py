@@ -36,10 +36,11 @@ class KvType(StrEnum):
 class LoadParams:
     """Which files to load and how.
 
-    `draft_backend` puts the drafter on another device than the target (None: the
-    same). `n_ctx` is the context in tokens (None: as many as fit, up to 32,768), `n_ubatch`
-    the micro-batch of prefill in tokens, `threads` the CPU threads (None: as many as there are
-    cores). `kv_type` None is F32 beside weights that are all F32, and F16 else.
+    `device` is the name of one of the engine's devices, for who wants that one and no other; it
+    takes the place of `backend`. `draft_backend` puts the drafter on another device than the target
+    (None: the same). `n_ctx` is the context in tokens (None: as many as fit, up to 32,768),
+    `n_ubatch` the micro-batch of prefill in tokens, `threads` the CPU threads (None: as many as
+    there are cores). `kv_type` None is F32 beside weights that are all F32, and F16 else.
     """
 
     target: Path
@@ -50,6 +51,7 @@ class LoadParams:
     threads: int | None = None
     draft_backend: Backend | None = None
     kv_type: KvType | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_ctx", "n_ubatch", "threads"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from app.binding import DeviceInfo, devices, preferred_gpu
+from app import paths
+from app.binding import DeviceInfo, devices, preferred_gpu, speeds
 from app.engine import Backend
-from app.engine.pair import choose_device
+from app.engine.pair import choose_device, named_device
 from app.errors import DeviceError
 
 CPU = DeviceInfo("CPU", "Some CPU", "cpu", 16 << 30, 8 << 30, True)
@@ -14,6 +17,11 @@ SMALL = DeviceInfo("CUDA0", "Small", "gpu", 4 << 30, 4 << 30, True)
 LARGE = DeviceInfo("CUDA1", "Large", "gpu", 24 << 30, 1 << 30, True)
 SOFT = DeviceInfo("Vulkan0", "llvmpipe (LLVM 15.0.6)", "gpu", 64 << 30, 64 << 30, True)
 OLD = DeviceInfo("CUDA2", "Old", "gpu", 48 << 30, 0, False, "Its driver is too old.")
+
+
+@pytest.fixture(autouse=True)
+def _own_speeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path)
 
 
 WITHIN = DeviceInfo("Vulkan0", "Within", "gpu", 64 << 30, 60 << 30, True, integrated=True)
@@ -29,6 +37,50 @@ def test_a_card_of_its_own_before_one_within_the_processor() -> None:
 def test_a_card_that_two_backends_drive_is_taken_by_its_makers() -> None:
     assert preferred_gpu((CPU, TWIN, LARGE)) is LARGE
     assert preferred_gpu((CPU, TWIN, SMALL)) is TWIN
+
+
+def test_of_one_type_the_faster_by_a_model_that_both_have_run() -> None:
+    speeds.remember(SMALL, "a", 60.0)
+    assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE  # of which nothing is known
+    speeds.remember(LARGE, "b", 20.0)
+    assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE  # by another model
+    speeds.remember(LARGE, "a", 57.0)
+    assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE  # that is no difference
+    speeds.remember(LARGE, "a", 50.0)
+    for known in ((CPU, SMALL, LARGE), (CPU, LARGE, SMALL)):
+        assert preferred_gpu(known) is SMALL
+        assert choose_device(Backend.AUTO, known) == (SMALL, "")
+
+
+def test_the_slower_of_two_backends_of_one_card_is_left() -> None:
+    speeds.remember(LARGE, "a", 100.0)
+    speeds.remember(TWIN, "a", 150.0)
+    assert preferred_gpu((CPU, TWIN, LARGE)) is TWIN
+    speeds.remember(TWIN, "a", 90.0)
+    assert preferred_gpu((CPU, TWIN, LARGE)) is LARGE
+
+
+def test_a_speed_does_not_outweigh_the_type() -> None:
+    speeds.remember(WITHIN, "a", 100.0)
+    speeds.remember(SMALL, "a", 10.0)
+    assert preferred_gpu((CPU, WITHIN, SMALL)) is SMALL
+
+
+@pytest.mark.parametrize(
+    "kept", ["[]", '{" Small": 1}', '{" Small": {"a": "b"}}', '{" Small": {"a": 0}}']
+)
+def test_damaged_speeds_are_none(kept: str) -> None:
+    speeds.remember(LARGE, "a", 1.0)
+    (paths.cache() / "speeds.json").write_text(kept, encoding="utf-8")
+    assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE
+
+
+def test_a_device_can_be_named() -> None:
+    assert named_device("cuda1", (CPU, SMALL, LARGE)) is LARGE
+    with pytest.raises(DeviceError, match="no device `Vulkan7`"):
+        named_device("Vulkan7", (CPU, SMALL))
+    with pytest.raises(DeviceError, match="driver is too old"):
+        named_device("CUDA2", (CPU, OLD))
 
 
 def test_the_largest_that_can_be_used() -> None:

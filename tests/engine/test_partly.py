@@ -57,6 +57,6 @@ def test_where_not_one_layer_fits_it_is_refused(
 ) -> None:
     monkeypatch.setenv(LIMIT, str(64 * MIB))
     files = (demo_files.target, demo_files.draft)
-    with pytest.raises(OutOfMemoryError, match="has 0.1 GB free") as refused:
+    with pytest.raises(OutOfMemoryError, match=r"has 0\.1 GB free") as refused:
         NativePair(*files, device=place(), n_ctx=N_CTX, threads=1)
     assert "or the CPU" in refused.value.remedy
