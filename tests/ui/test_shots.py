@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication
 
 from app.ui.look.palette import DARK, LIGHT
 from app.ui.look.theme import Theme
 from tests.ui import shots
 from tests.ui.models.shots import take_models
+from tests.ui.sheet import ACROSS, CELL, VIEWS, sheet
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
@@ -41,3 +42,21 @@ def check(files: list[Path], place: tuple[int, int], ground: str) -> None:
         image = QImage(str(file))
         assert image.width() >= 400
         assert image.pixelColor(*place).name().upper() == ground, file.name
+
+
+def test_all_views_in_one_picture(qapp: QApplication, tmp_path: Path) -> None:
+    for at, view in enumerate(VIEWS):
+        shot = QImage(1280, 800, QImage.Format.Format_RGB32)
+        shot.fill(QColor(8 * at, 0, 0))
+        shot.save(str(tmp_path / f"{view}-light.png"))
+    whole = sheet(tmp_path, "light")
+    cells = [
+        whole.pixelColor(
+            at % ACROSS * CELL.width() + CELL.width() // 2,
+            at // ACROSS * CELL.height() + CELL.height() // 2,
+        ).red()
+        for at in range(len(VIEWS))
+    ]
+    assert cells == [8 * at for at in range(len(VIEWS))]
+    with pytest.raises(SystemExit, match="empty-dark"):
+        sheet(tmp_path, "dark")
