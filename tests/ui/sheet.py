@@ -30,13 +30,15 @@ QUALITY: Final = 78
 
 def sheet(shots: Path, palette: str) -> QImage:
     """The views side by side, each as large as there is room for it."""
+    files = [shots / f"{view}-{palette}.png" for view in VIEWS]
+    for file in files:
+        if not file.is_file():
+            raise SystemExit(f"There is no {file}.")
     size = QSize(ACROSS * CELL.width(), -(-len(VIEWS) // ACROSS) * CELL.height())
     result = QImage(size, QImage.Format.Format_RGB32)
     painter = QPainter(result)
-    for at, view in enumerate(VIEWS):
-        shot = QImage(str(shots / f"{view}-{palette}.png"))
-        if shot.isNull():
-            raise SystemExit(f"{shots} has no {view}-{palette}.png.")
+    for at, file in enumerate(files):
+        shot = QImage(str(file))
         if not at:
             painter.fillRect(result.rect(), shot.pixelColor(shot.width() // 2, 80))
         shot.setDevicePixelRatio(1)
