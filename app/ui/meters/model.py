@@ -64,6 +64,7 @@ class Counters:
     plain_at_end: Plain = field(default_factory=Plain)  # what the engine stands by
     last: deque[RoundRecord] = field(default_factory=lambda: deque(maxlen=STRIP))
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
+    lengths: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))  # mean accepted
     _tally: RoundTally = field(default_factory=RoundTally)
     _pace: Pace = field(default_factory=Pace)
     _rest: Rest = field(default_factory=Rest)
@@ -95,6 +96,7 @@ class Counters:
             rate = tokens_per_second(sum(self._tokens), sum(self._spent))
             if rate is not None:
                 self.rates.append(rate)
+                self.lengths.append(sum(self._tokens) / len(self._tokens))
 
     @property
     def totals(self) -> RoundTotals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.engine import Unmeasured
+from app.engine import Plain, Speedup, Unmeasured
 from app.ui.look import words
 from app.ui.look.language import tr
 from app.ui.meters.model import EVEN, Meters
@@ -60,12 +60,17 @@ def _why_not(meters: Meters) -> str:
 
 def spread(meters: Meters) -> str:
     """Between what the speed-up lay over the last rounds, leaving out a tenth at each end."""
-    found, rates = meters.speedup, sorted(meters.counters.rates)
-    plain = found.plain_tokens_per_s
-    if found.times is None or not plain or len(rates) < 10:
+    found, counters = meters.speedup, meters.counters
+    if found.times is None:
         return ""
-    tenth = len(rates) // 10
-    low, high = (words.times(rates[at] / plain) for at in (tenth, -1 - tenth))
+    plain = Plain(found.plain_tokens_per_s)
+    points = zip(counters.rates, counters.lengths, strict=True)
+    measured = (Speedup.between(rate, plain, length).times for rate, length in points)
+    gains = sorted(gain for gain in measured if gain is not None)
+    if len(gains) < 10:
+        return ""
+    tenth = len(gains) // 10
+    low, high = (words.times(gains[at]) for at in (tenth, -1 - tenth))
     return (
         "" if low == high else tr("{low} to {high} over the last steps").format(low=low, high=high)
     )

@@ -440,6 +440,9 @@ def test_the_spread_leaves_out_a_tenth_at_each_end(shown: Meters) -> None:
     assert spread(shown) == ""  # all were alike
     shown.counters.add([record(7)] * 11)
     assert spread(shown) == "×4.0 to ×8.0 over the last steps"
+    shown.counters.add([record(7, ms=9.0)] * 24)  # steps quicker than a plain one tell nothing
+    shown.counters.add([record(3, ms=12.0)] * 20)
+    assert spread(shown) == "×3.3 to ×8.0 over the last steps"
 
 
 def test_a_position_is_told_once_enough_rounds_drafted_it(shown: Meters) -> None:
