@@ -47,7 +47,8 @@ def test_its_rules_are_not_those_of_training() -> None:
     taught = {
         normal(form.format(""))
         for form in (
-            *(*phrasing.NOUN_FORMS, *phrasing.VERB_FORMS, *phrasing.QUESTION_FORMS),
+            *(*phrasing.NOUN_FORMS, *phrasing.VERB_FORMS, *phrasing.GERUND_FORMS),
+            *phrasing.QUESTION_FORMS,
             *(*phrasing.OPENINGS, *phrasing.ENDINGS),
             *(*skills.FOLLOW_UPS, *skills.SHORTER, *skills.OTHER_DEVICE, *skills.AGAIN),
         )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from assets.demo.train import skills
-from assets.demo.train.phrasing import topics
+from assets.demo.train.phrasing import gerund, topics
 
 DRAWS = 400
 
@@ -113,3 +113,20 @@ def test_questions_in_other_languages_are_answered_with_an_apology() -> None:
 def test_answers_differ() -> None:
     answers = [topic.answer for topic in topics()] + list(skills.REFUSALS.values())
     assert len(set(answers)) == len(answers)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "noun"),
+    [
+        ("get a model", "getting a model"),
+        ("make it dark", "making it dark"),
+        ("open the menu", "opening the menu"),
+        ("stop you", "stopping you"),
+        ("see all shortcuts", "seeing all shortcuts"),
+        ("begin", "beginning"),
+        ("find a word", "finding a word"),
+        ("read the meters", "reading the meters"),
+    ],
+)
+def test_a_verb_becomes_a_noun(phrase: str, noun: str) -> None:
+    assert gerund(phrase) == noun

@@ -28,17 +28,90 @@ NOUN_FORMS = (
     "info on {}", "{} explained", "what can I do with {}", "show me {}", "how do I use {}",
     "I see {} here, what does that mean", "what happens with {}", "when do I need {}",
     "do you know {}", "{}, please explain", "say something about {}", "{} meaning",
+    "the purpose of {}", "for what is {}", "I'd like to learn about {}", "details on {}", "does {} matter", "what's {} do",
+    "{} - what's that about", "how should I read {}", "who needs {}", "is {} important", "why {}", "teach me {}",
+    "what does one do with {}", "what is behind {}", "how do I recognise {}", "give me details about {}", "what do I need {} for",
+    "please describe {}", "I came across {}", "somebody mentioned {}", "what is so special about {}", "is {} a good thing",
+    "in what way does {} help me", "could you say what {} does", "the word is {}, and what does it mean", "what comes with {}",
 )  # fmt: skip
 VERB_FORMS = (
-    "how do I {}", "how can I {}", "how to {}", "can I {}", "I want to {}", "where can I {}",
-    "is it possible to {}", "show me how to {}", "help me {}", "what is the way to {}",
-    "I would like to {}", "what do I have to do to {}", "how does one {}", "is there a way to {}",
-    "I need to {}", "tell me how to {}", "can you tell me how I {}", "what must I press to {}",
-    "{}", "{}, how", "where do I {}", "which key do I press to {}", "how would I {}", "can you {}",
-    "could I {}", "am I able to {}", "what do I click to {}", "which button is there to {}",
-    "is there a key to {}", "may I {}", "I can not {}", "how do you {}", "to {}, what do I do",
-    "I have to {}", "let me {}", "does the app let me {}", "where would I {}", "I don't know how to {}",
-    "I am trying to {}", "what if I want to {}", "best way to {}", "steps to {}", "{}, where",
+    "how do I {}",
+    "how can I {}",
+    "how to {}",
+    "can I {}",
+    "I want to {}",
+    "where can I {}",
+    "is it possible to {}",
+    "show me how to {}",
+    "help me {}",
+    "what is the way to {}",
+    "I would like to {}",
+    "what do I have to do to {}",
+    "how does one {}",
+    "is there a way to {}",
+    "I need to {}",
+    "tell me how to {}",
+    "can you tell me how I {}",
+    "what must I press to {}",
+    "{}",
+    "{}, how",
+    "where do I {}",
+    "which key do I press to {}",
+    "how would I {}",
+    "can you {}",
+    "could I {}",
+    "am I able to {}",
+    "what do I click to {}",
+    "which button is there to {}",
+    "is there a key to {}",
+    "may I {}",
+    "I can not {}",
+    "how do you {}",
+    "to {}, what do I do",
+    "I have to {}",
+    "let me {}",
+    "does the app let me {}",
+    "where would I {}",
+    "I don't know how to {}",
+    "I am trying to {}",
+    "what if I want to {}",
+    "best way to {}",
+    "steps to {}",
+    "{}, where",
+    "please {}",
+    "I'd like to {}",
+    "I want you to {}",
+    "could you {}",
+    "{} for me",
+    "is it allowed to {}",
+    "what is needed to {}",
+    "I was told I can {}",
+    "I never managed to {}",
+    "in which menu do I {}",
+    "with which command do I {}",
+    "would it be possible to {}",
+    "do I have a way to {}",
+    "I wish to {}",
+    "I cannot find out how to {}",
+    "what is the key to {}",
+    "what do you do to {}",
+    "I should {}",
+    "my plan is to {}",
+    "it would be nice to {}",
+    "somebody asked me to {}",
+    "which setting lets me {}",
+    "teach me to {}",
+    "I forgot how to {}",
+    "is there anything to {}",
+    "{}, is that possible",
+    "{}, does that work",
+    "which way do I {}",
+    "what would I do to {}",
+)
+GERUND_FORMS = (
+    "{}", "{}, how", "{}: how does that work", "is {} possible", "how does {} work", "what about {}", "help with {}", "I have trouble with {}",
+    "{}, where is that", "{} please", "tell me about {}", "what is the way of {}", "{} does not work for me", "I am interested in {}",
+    "how is {} done", "I need help with {}", "any hint on {}", "instructions for {}",
 )  # fmt: skip
 QUESTION_FORMS = (
     "{}", "{}", "{}", "{}", "can you tell me {}", "do you know {}", "I want to know {}", "{}, do you know",
@@ -181,6 +254,7 @@ class Topic:
         groups = [
             [form.format(noun) for noun in self.nouns for form in NOUN_FORMS],
             [form.format(verb) for verb in self.do for form in VERB_FORMS],
+            [form.format(gerund(verb)) for verb in self.do for form in GERUND_FORMS],
             [form.format(question) for question in self.ask for form in QUESTION_FORMS],
         ]
         (group,) = rng.choices(groups, [len(group) ** 0.5 for group in groups])
@@ -215,6 +289,16 @@ def topics() -> tuple[Topic, ...]:
 def foreign_topics() -> tuple[Topic, ...]:
     """Those with questions in other languages."""
     return tuple(topic for topic in topics() if all(getattr(topic, one) for one in LANGUAGES))
+
+
+def gerund(phrase: str) -> str:
+    """A phrase that begins with a verb, as a noun: "get a model" is "getting a model"."""
+    verb, _, rest = phrase.partition(" ")
+    if re.search(r"[^aeiou]e$", verb) or verb.endswith("gue"):
+        verb = verb[:-1]
+    elif re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", verb) or verb == "begin":
+        verb += verb[-1]
+    return f"{verb}ing {rest}".strip()
 
 
 def normal(prompt: str) -> str:
