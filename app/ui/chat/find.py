@@ -39,7 +39,7 @@ class FindBar(QFrame):
         self._places: list[tuple[Turn, bool, int]] = []
         self._at = -1
         self._marked: list[TextView] = []
-        self._lines: dict[str, tuple[int, list[str]]] = {}  # of answers, and of how much of each
+        self._lines: dict[tuple[str, bool], tuple[int, list[str]]] = {}  # and of how much text
         self.field = QLineEdit()
         self.field.setPlaceholderText(tr("Find in this chat"))
         self.field.setAccessibleName(tr("Find in this chat"))
@@ -141,14 +141,14 @@ class FindBar(QFrame):
 
     def _read(self, turn: Turn, thinking: bool, query: str) -> Sequence[str]:
         """The lines that are to be read of a turn, where `query` may be in them."""
-        if thinking or turn.role is not Role.ASSISTANT:
-            return visible(turn.reasoning if thinking else turn.text).split("\n")
-        if not shown.may_show(turn.text, query):
+        text = turn.reasoning if thinking else turn.text
+        plain = thinking or turn.role is not Role.ASSISTANT
+        if not plain and not shown.may_show(text, query):
             return ()
-        size, lines = self._lines.get(turn.id, (0, []))
-        if size != len(turn.text):
-            lines = shown.lines(turn.text)
-            self._lines[turn.id] = len(turn.text), lines
+        size, lines = self._lines.get((turn.id, thinking), (0, []))
+        if size != len(text):
+            lines = visible(text).split("\n") if plain else shown.lines(text)
+            self._lines[turn.id, thinking] = len(text), lines
         return lines
 
     def _show(self) -> None:

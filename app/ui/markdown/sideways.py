@@ -19,7 +19,7 @@ from app.ui.look.language import tr
 from app.ui.look.theme import Space
 from app.ui.markdown import formats
 from app.ui.markdown.document import Decoration, Kind
-from app.ui.markdown.table import spread
+from app.ui.markdown.table import begins_right, spread
 
 _TAB: Final = 5
 """Half as many letters as Qt's usual tab stop, 80 px, has at most."""
@@ -108,6 +108,7 @@ class _Piece:
             bar.style().polish(bar)  # a rule of the style sheet asks for the property
             bar.setAccessibleName(tr("Scroll sideways"))
             bar.setCursor(Qt.CursorShape.ArrowCursor)
+            bar.setRange(0, 0)
             bar.setSingleStep(24)
             bar.valueChanged.connect(self._moved)
             bar.hide()
@@ -142,7 +143,11 @@ class _Piece:
         over = max(0, round(self._widest - room))
         if not over and self._bar is None:
             return measured
+        grid = self._decoration.kind is Kind.GRID
+        stays = grid and self.bar.value() == self.bar.maximum() and begins_right(block)
         self.bar.setRange(0, over)
+        if stays:
+            self.bar.setValue(over)
         self.bar.setPageStep(max(1, round(room)))
         inner = self.right - self.left - 2 * Space.S
         self.bar.setGeometry(self.left + Space.S, self.bottom - BAR - 1, inner, BAR)

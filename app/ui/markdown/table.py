@@ -92,6 +92,12 @@ def spread(block: QTextBlock) -> float:
     return sum(width.rawValue() for width in widths if width.type() is fixed)
 
 
+def begins_right(block: QTextBlock) -> bool:
+    """Whether the first column of the table that `block` is of is at its right."""
+    table = QTextCursor(block).currentTable()
+    return bool(table and table.format().property(Mark.TURNED))
+
+
 def _fit(table: QTextTable, look: QTextTableFormat, page: float) -> None:
     """Give `table` the shape `look`, with columns for a page so many px wide, -1 of none.
 

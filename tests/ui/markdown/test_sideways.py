@@ -268,3 +268,15 @@ def test_what_was_written_before_it_was_seen_scrolls_too(
     view.resize(400, 100)
     view.show()
     qtbot.waitUntil(lambda: len(bars(view)) == 2)
+
+
+def test_a_wide_table_from_right_to_left_begins_at_its_first_column(
+    qtbot: QtBot, look: Theme
+) -> None:
+    head, cells = (" | ".join(f"{word} {i}" for i in range(1, 9)) for word in ("عنوان", "قيمة"))
+    view = view_of(qtbot, f"| {head} |\n{'|---' * 8}|\n| {cells} |\n")
+    (bar,) = bars(view)
+    assert bar.value() == bar.maximum() > 0
+    bar.setValue(10)
+    view.resize(420, view.height())  # where somebody scrolled to stays
+    assert bar.value() == 10
