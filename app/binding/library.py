@@ -9,7 +9,6 @@ import atexit
 import ctypes
 import importlib.util
 import logging
-import os
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -94,9 +93,6 @@ def talkative() -> Iterator[deque[str]]:
 def library() -> ctypes.CDLL:
     """The loaded library, its ABI checked. Raises NativeLibraryError."""
     path = library_path()
-    # Between two passes libgomp's threads would spin for milliseconds on a core that another
-    # program wants. It reads this once, when it is loaded.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         lib = ctypes.CDLL(str(path))
     except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from argparse import Namespace
@@ -15,7 +14,6 @@ from typing import Any
 from rows import Row, processor, progress
 
 _LOOPS = ((1, "≥ 0.6"), (2, "≥ 0.4"))
-_ENGINE = os.environ | {"GOMP_SPINCOUNT": "1000"}  # as the app sets it
 
 
 def measure(options: Namespace) -> list[Row]:
@@ -42,7 +40,7 @@ def _measured(options: Namespace) -> dict[str, float]:
     target, draft = options.pair
     speeds = {side: _bench(getattr(options, side), target, options) for side in ("base", "ours")}
     command = [options.ours / "bench-round", "CPU", target, draft, options.length, 4]
-    found = _json(command, _ENGINE)
+    found = _json(command)
     speeds |= {"plain": 1000 / found["plain_ms"], "governed": found["governed_tokens_per_s"]}
     progress(str(speeds))
     return speeds
@@ -50,14 +48,14 @@ def _measured(options: Namespace) -> dict[str, float]:
 
 def _bench(binaries: Path, target: Path, options: Namespace) -> float:
     command = [binaries / "llama-bench", "-m", target, "-t", options.threads]
-    found = _json([*command, "-ngl", 0, "-p", 0, "-n", 32, "-r", 3, "-o", "json"], None)
+    found = _json([*command, "-ngl", 0, "-p", 0, "-n", 32, "-r", 3, "-o", "json"])
     return float(found[0]["avg_ts"])
 
 
-def _json(command: list[object], env: dict[str, str] | None) -> Any:
+def _json(command: list[object]) -> Any:
     words = [str(word) for word in command]
     done = subprocess.run(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, env=env
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
     )
     return json.loads(done.stdout)
 

@@ -49,6 +49,11 @@ def test_quantized_products_do_not_depend_on_the_rows_beside(program: RunProgram
         pytest.skip("this processor has neither AVX2 nor VNNI")
 
 
+def test_graphs_are_whole_whoever_comes_late(program: RunProgram) -> None:
+    """Three callers, up to five threads each; nothing of a graph is left when it is over."""
+    assert program("test-crew").splitlines()[-1] == "all passed"
+
+
 def test_a_draft_chooses_among_what_the_text_shows(program: RunProgram, llama_source: Path) -> None:
     (vocabulary,) = llama_source.rglob("models/ggml-vocab-qwen35.gguf")
     shown = program("test-draft-vocabulary", vocabulary)

@@ -20,6 +20,7 @@ PROGRAMS = (
 OURS = (
     "bench-rewind",
     "bench-round",
+    "test-crew",
     "test-cuda-graphs",
     "test-draft-vocabulary",
     "test-exact",
