@@ -15,6 +15,7 @@ from app.ui.look.theme import Space
 _SEEN: Final = 4
 """Chips that are shown; of more, the last one tells how many there are."""
 _NAME: Final = 48
+_LINE: Final = "\n"
 
 
 class Chips(QWidget):
@@ -55,13 +56,20 @@ class Chips(QWidget):
         self.buttons.append(button)
 
 
-def file_chip(file: Attachment) -> IconButton:
-    """A file in a question that was asked: pressed, it is to be shown."""
-    lines = file.text.count("\n")
-    text = f"{_short(file.name)} · {words.number(lines, 'line')}"
-    chip = IconButton("attach", f"Show {file.name}", kind="outline", text=text, size=14)
-    chip.setMinimumWidth(1)
-    return chip
+def file_chips(files: tuple[Attachment, ...]) -> list[IconButton]:
+    """Of the files in a question that was asked: pressed, they are to be shown."""
+    seen = files if len(files) <= _SEEN else files[: _SEEN - 1]
+    told = [
+        (f"{_short(file.name)} · {words.number(file.text.count(_LINE), 'line')}", file.name)
+        for file in seen
+    ]
+    if more := len(files) - len(seen):
+        told.append((words.number(more, "more file"), "all files"))
+    chips = []
+    for text, what in told:
+        chips.append(IconButton("attach", f"Show {what}", kind="outline", text=text, size=14))
+        chips[-1].setMinimumWidth(1)
+    return chips
 
 
 def _short(name: str) -> str:

@@ -15,7 +15,7 @@ from app.drafting import Draft
 from app.engine import Figures
 from app.errors import ContextFullError, SlipstreamError
 from app.ui import task
-from app.ui.chat.chips import file_chip
+from app.ui.chat.chips import file_chips
 from app.ui.chat.editor import QuestionEditor
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.look import theme, why, words
@@ -124,7 +124,7 @@ class Question(QWidget):
         inside.setContentsMargins(Space.L, 11, Space.L, 9)
         inside.setSpacing(Space.XS)
         inside.addWidget(self._seen)
-        self._chips = [file_chip(file) for file in self._parts.attachments]
+        self._chips = file_chips(self._parts.attachments)
         for chip in self._chips:
             chip.clicked.connect(self.unfold)
             inside.addWidget(chip, 0, Qt.AlignmentFlag.AlignLeft)

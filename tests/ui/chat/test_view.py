@@ -15,6 +15,7 @@ from app.conversation import Conversation, End
 from app.drafting import Attachment, Draft
 from app.engine import AskParams
 from app.errors import ContextFullError
+from app.ui.chat.chips import file_chips
 from app.ui.chat.find import FindBar
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import AnswerView, Question
@@ -565,6 +566,18 @@ def test_what_texts_are_read_with_is_imported_while_an_answer_is_waited_for(
     view.live_of = lambda turn: live if turn is answer else None
     view.show_path(conversation.path())
     wait_until(inline.prepared)
+
+
+def test_of_many_files_in_a_question_some_are_told(qtbot: QtBot, look: Theme) -> None:
+    files = tuple(Attachment(f"{i}.md", "one\n") for i in range(30))
+    few, many = file_chips(files[:4]), file_chips(files)
+    for chip in (*few, *many):
+        qtbot.addWidget(chip)
+    assert len(few) == 4
+    assert [chip.text() for chip in many] == [
+        *(f"{i}.md · 1 line" for i in range(3)),
+        "27 more files",
+    ]
 
 
 @pytest.mark.parametrize("words", ["Sum up", ""])
