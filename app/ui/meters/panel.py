@@ -164,10 +164,8 @@ class MeterPanel(QScrollArea):
 
     def refresh(self) -> None:
         meters, counters, totals = self._meters, self._meters.counters, self._meters.counters.totals
-        said = verdict(meters)
-        _tell(
-            self.speedup, said.figure, "Speed-up over plain decoding", words.speedup(meters.speedup)
-        )
+        said, found = verdict(meters), meters.speedup
+        _tell(self.speedup, said.figure, "Speed-up over plain decoding", words.speedup(found))
         self.speedup.setVisible(bool(said.figure))
         _tell(self.verdict, said.words, "What drafting does", str(said))
         begun = bool(totals.rounds)  # before that, nothing but dashes could be shown
@@ -182,10 +180,11 @@ class MeterPanel(QScrollArea):
         self._more.setVisible(begun and self.details.isChecked())
         rate = counters.tokens_per_s
         _tell(self.rate, "" if rate is None else words.rate(rate), "Tokens per second")
-        plain = f"without drafting{' ' if meters.plain else ': '}{words.rate(meters.plain)}"
-        about = "; ".join(filter(None, (plain, spread(meters))))
+        plain = found.plain_tokens_per_s
+        beside = f"without drafting{' ' if plain else ': '}{words.rate(plain)}"
+        about = "; ".join(filter(None, (beside, spread(meters))))
         _tell(self.plain, about, "Plain decoding")
-        self.spark.show_rates(counters.rates, meters.plain)
+        self.spark.show_rates(counters.rates, plain)
         mean = totals.mean_accepted_length
         _tell(self.accepted, "—" if mean is None else words.length(mean), "Mean accepted length")
         self.bars.show_shares(counters.shares, meters.block - 1)
