@@ -8,16 +8,19 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import shiboken6
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from PySide6.QtGui import QTextDocument
+from pytestqt.qtbot import QtBot
 
 from app.ui.look.theme import Theme
 from app.ui.markdown import blocks
 from app.ui.markdown.blocks import SEGMENT
 from app.ui.markdown.copying import plain_text
 from app.ui.markdown.document import DocumentWriter
+from app.ui.markdown.markdown_view import MarkdownView
 from app.ui.markdown.stream import HEAD, MarkdownStream
 from app.ui.markdown.visible import visible
 from tests.ui.markdown import grammar
@@ -73,6 +76,33 @@ def test_every_split_renders_as_the_whole(pages: Pages, data: st.DataObject) -> 
     whole = shown(pages.one, [text])
     assert shown(pages.other, cut(text, data.draw(grammar.cuts(text)))) == whole
     assert told(list(text)) == told([text])
+
+
+NOTES = ("", "\n\n[^note]: It.\n", "\n\n[^a-note]: It.\n\n[^ab]: x", " b?[^x] and[^note]")
+
+
+@long
+@settings(many, max_examples=DOCUMENTS // 5)
+@given(st.data())
+def test_a_view_shows_notes_by_their_names_however_they_came(
+    qtbot: QtBot, look: Theme, data: st.DataObject
+) -> None:
+    text = data.draw(grammar.documents()) + data.draw(st.sampled_from(NOTES))
+    came: list[str] = []
+    streamed, whole = (
+        MarkdownView("An answer", source) for source in (lambda: "".join(came), lambda: text)
+    )
+    for piece in cut(text, data.draw(grammar.cuts(text))):
+        came.append(piece)
+        streamed.add(piece)
+    whole.add(text)
+    for view in (streamed, whole):
+        view.finish()
+    qtbot.waitUntil(lambda: streamed.rendered and whole.rendered, timeout=60_000)
+    pages = [view.document().toHtml() for view in (streamed, whole)]
+    for view in (streamed, whole):
+        shiboken6.delete(view)
+    assert pages[0] == pages[1]
 
 
 @long
