@@ -218,8 +218,9 @@ class ProofPage(QWidget):
         prover, at = self._prover, proof.at
         spent = [words.duration(run.decode_ms) for run in (proof.plain, proof.drafted)]
         times = f"{spent[0]} without drafting, {spent[1]} with it"
-        if proof.speedup is not None:
-            times += f": {words.speedup(proof.speedup)}"
+        if (found := proof.speedup) is not None:
+            times += f": {words.times(found.times)}" if found.times else ""
+            times += f". Speed-up {words.speedup(found)}" if found.why else ""
         self._proof = proof
         for lane, run in zip(self.lanes, (proof.plain, proof.drafted), strict=True):
             lane.show_figures(len(run.token_ids), run.decode_ms)

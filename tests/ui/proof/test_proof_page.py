@@ -305,6 +305,19 @@ def test_a_replay_keeps_both_measured_speeds() -> None:
     assert [replay.tokens_at(DRAFTED, ms) for ms in (0, 100, 250, 300, 400)] == [1, 5, 6, 9, 11]
 
 
+def test_a_proof_whose_plain_steps_were_held_up_tells_no_speed_up(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text=TEXT, plain_tokens_per_s=60.0)))
+    ask(window, "Count")
+    proved(window, wait_until)
+    assert window.proof_page.about.text() == (
+        "0.1 s without drafting, 0.0 s with it. Speed-up not measured: plain steps were held up, "
+        "as beside other programs."
+    )
+    assert not window.panel.replay.isEnabled()
+
+
 def test_no_replay_without_both_speeds() -> None:
     assert possible(FIGURES)
     assert not possible(None)
