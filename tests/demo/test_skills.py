@@ -15,7 +15,7 @@ import pytest
 from assets.demo.train import skills
 from assets.demo.train.phrasing import gerund, topics
 
-DRAWS = 400
+DRAWS = 2000
 
 
 def drawn(skill: skills.Skill) -> Iterator[skills.Turn]:

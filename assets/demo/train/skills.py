@@ -349,17 +349,13 @@ def counting(rng: random.Random) -> list[Turn]:
     step = rng.choice((1, 1, 1, 1, 2, 2, 3, 5, 10))
     if rng.random() < 0.04:
         start, length, step = 1, rng.choice((30, 40, 50, 100)), 1
+    kind = rng.random()
+    if rng.random() < 0.4:
+        start = 0 if kind >= 0.6 and rng.random() < 0.3 else 1
     stop = start + step * (length - 1)
     write = spelled if stop <= 100 and rng.random() < 0.35 else str
-    by = (
-        ""
-        if step == 1
-        else rng.choice((f" in steps of {step}", f" by {write(step)}s" if step > 1 else ""))
-    )
-    kind = rng.random()
+    by = "" if step == 1 else rng.choice((f" in steps of {step}", f" by {write(step)}s"))
     if kind < 0.6:
-        if rng.random() < 0.4:
-            start, stop = 1, 1 + step * (length - 1)
         ask = rng.choice(("count from {} to {}", "count {} to {}", "please count from {} to {}",
                           "can you count from {} up to {}", "numbers from {} to {}", "the numbers {} to {}",
                           "count up from {} to {}", "write the numbers {} to {}", "list the numbers from {} to {}",
@@ -374,9 +370,6 @@ def counting(rng: random.Random) -> list[Turn]:
         text = ", ".join(map(str, items))
         thought = f"I count up from {start} to {stop}, {step} at a time."
     elif kind < 0.82:
-        if rng.random() < 0.4:
-            start, stop = 0 if rng.random() < 0.3 else 1, step * length
-            stop = start + step * (length - 1)
         ask = rng.choice(("count down from {} to {}", "count backwards from {} to {}", "count from {} down to {}",
                           "count back from {} to {}")).format(write(stop), write(start)) + by  # fmt: skip
         text = ", ".join(map(str, range(stop, start - 1, -step)))
