@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -67,12 +67,18 @@ class FindBar(QFrame):
         # What is rendered in slices is marked when it is there.
         self._again = QTimer(self, interval=30, singleShot=True)
         self._again.timeout.connect(self._mark)
+        # A long chat is read while the words are written: all at once it would hold the first key.
+        self._ahead: Iterator[Turn] = iter(())
+        self._reader = QTimer(self, interval=0)
+        self._reader.timeout.connect(self._read_ahead)
         self.hide()
 
     def start(self, view: ChatView, turns: Sequence[Turn], query: str = "") -> None:
         """Look in these turns, for `query` or what is in the field."""
         self._view, self._turns = view, turns
         self._lines = {}
+        self._ahead = iter(turns)
+        self._reader.start()
         self.show()
         if query:
             self.field.setText(query)
@@ -81,6 +87,7 @@ class FindBar(QFrame):
         self._look()
 
     def leave(self) -> None:
+        self._reader.stop()
         self._unmark()
         self.hide()
         self.closed.emit()
@@ -150,6 +157,13 @@ class FindBar(QFrame):
             lines = visible(text).split("\n") if plain else shown.lines(text)
             self._lines[turn.id, thinking] = len(text), lines
         return lines
+
+    def _read_ahead(self) -> None:
+        turn = next(self._ahead, None)
+        if turn is None:
+            self._reader.stop()
+        else:
+            self._read(turn, False, "")
 
     def _show(self) -> None:
         query, many = self.field.text(), len(self._places)

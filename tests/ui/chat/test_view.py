@@ -15,6 +15,7 @@ from app.conversation import Conversation, End
 from app.drafting import Attachment, Draft
 from app.engine import AskParams
 from app.errors import ContextFullError
+from app.ui.chat import find
 from app.ui.chat.chips import file_chips
 from app.ui.chat.find import FindBar
 from app.ui.chat.live_turn import LiveTurn
@@ -649,4 +650,24 @@ def test_what_is_counted_is_what_can_be_seen(
     assert bar.found == count
     bar.go(0)
     assert len(view.answers[0].body.extraSelections()) == count
+    bar.leave()
+
+
+def test_a_long_chat_is_read_before_words_are_sought_in_it(
+    view: ChatView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation = Conversation()
+    for i in range(40):
+        exchange(conversation, f"Question {i}", f"**Needle** {i}")
+    view.show_path(conversation.path())
+    bar = FindBar()
+    qtbot.addWidget(bar)
+    bar.start(view, conversation.path())
+    qtbot.waitUntil(lambda: not bar._reader.isActive())
+    monkeypatch.setattr(find.shown, "lines", lambda source: [])  # it is known
+    bar.field.setText("needle 3")
+    assert bar.found == 11
+    conversation.path()[-1].text += " **more**"
+    bar.field.setText("needle 39")
+    assert bar.found == 0  # what has grown is read again
     bar.leave()
