@@ -97,6 +97,10 @@ DESKTOP = {
 }
 
 
+# Versions of symbols in a library's table of strings: of glibc, libstdc++, libgomp.
+SYMBOLS = re.compile(rb"\0(GLIBC|GLIBCXX|CXXABI|GOMP)_([\d.]+)(?=\0)")
+# Code for Turing to Blackwell cards, and for what comes in the form that its driver compiles.
+CUDA = "75-real;80-real;86-real;89-real;90-real;120-real;120-virtual"
 # GPU backends that are libraries of their own, beside the engine in the wheel.
 BACKENDS = ("vulkan",)
 
@@ -534,16 +538,57 @@ def server_tests(arguments: list[str]) -> int:
         return call([python_of(environment), suite, *sides, *given, *arguments])
 
 
-def package() -> int:
-    """Wheels of the app and of the engine into dist/."""
+def package(cuda: str | None) -> int:
+    """Wheels of the app and of the engine for any processor into dist/; `cuda`: also its backend,
+    for these architectures, as an archive that `slipstream devices --add` installs."""
     setup(extras=False)
     dist = ROOT / "dist"
     dist.mkdir(exist_ok=True)
-    wheel = native()
+    wheel = native("--portable")
     shutil.copyfile(wheel, dist / wheel.name)
     pip(VENV, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, ROOT)
-    say(f"wheels in {dist}; the engine's is built for this machine's processor")
+    say(f"wheels in {dist}; {runs_on(wheel)}")
+    if cuda is not None:
+        library = native("--cuda", cuda)
+        say(f"archive: {backend_archive(library, cuda.split(';'), dist)}")
     return 0
+
+
+def runs_on(wheel: Path) -> str:
+    """What a machine must have for the engine of this wheel: the newest symbols it asks for."""
+    newest: dict[str, tuple[int, ...]] = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.endswith(".so"):
+                for kind, version in SYMBOLS.findall(archive.read(name)):
+                    found = tuple(map(int, version.split(b".")))
+                    newest[kind.decode()] = max(found, newest.get(kind.decode(), (0,)))
+    told = ", ".join(f"{kind}_{'.'.join(map(str, v))}" for kind, v in sorted(newest.items()))
+    return f"the engine runs where libc, libstdc++ and libgomp have {told or 'anything'}"
+
+
+def backend_archive(library: Path, architectures: Sequence[str], dist: Path) -> Path:
+    """A backend, what lies beside it and a manifest of both, for `app/binding/addon.py`."""
+    ask = "from app.binding.addon import engine; print(engine())"
+    command = [python_of(VENV), "-c", ask]
+    engine = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = sorted(file for file in library.parent.iterdir() if file.suffix != ".json")
+    hashes = {}
+    for file in files:
+        with file.open("rb") as content:
+            hashes[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    manifest = {
+        "library": library.name,
+        "engine": engine.strip(),
+        "architectures": list(architectures),
+        "files": hashes,
+    }
+    made = dist / f"slipstream-{library.stem.removeprefix('libggml-')}.zip"
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{library.stem}.json", json.dumps(manifest, indent=1))
+        for file in files:
+            archive.write(file, file.name)
+    return made
 
 
 def main() -> int:
@@ -574,7 +619,15 @@ def main() -> int:
     build = add("native", "build or reuse the native wheel and print its path")
     build.add_argument("--tools", action="store_true", help="llama.cpp's programs; prints a folder")
     build.add_argument("--base", action="store_true", help="with --tools: from the unpatched tree")
+    build.add_argument("--portable", action="store_true", help="a wheel for any processor")
     build.add_argument("--vulkan", action="store_true", help="the Vulkan backend; prints a library")
+    build.add_argument(
+        "--cuda",
+        nargs="?",
+        const=CUDA,
+        metavar="ARCHITECTURES",
+        help="the CUDA backend; prints a library",
+    )
     build.add_argument("--source", action="store_true", help="only the patched tree; prints it")
     build.add_argument(
         "--rebase",
@@ -582,7 +635,17 @@ def main() -> int:
         help="try the patches on another upstream source distribution; names the hunks to mend",
     )
     add("lock", "renew the lock files in installers/lock: the newest versions within the bounds")
-    add("package", "wheels of the app and of the engine into dist/ (installers come later)")
+    packed = add(
+        "package",
+        "wheels of the app and of the engine for any processor into dist/ (installers come later)",
+    )
+    packed.add_argument(
+        "--cuda",
+        nargs="?",
+        const=CUDA,
+        metavar="ARCHITECTURES",
+        help="also an archive of the CUDA backend with what it needs; CMake's names (%(const)s)",
+    )
     add(
         "bench",
         "plain against DFlash decoding; arguments go to `slipstream bench`. `bench native`: the "
@@ -602,6 +665,12 @@ def main() -> int:
         "--threads 1, --pairs DIR; minutes",
     )
     add(
+        "variants",
+        "the engine's wheel for any processor: each of its CPU variants tries itself out and "
+        "answers with and without drafter; --only sse42,haswell, --types, --prompts, --tokens; "
+        "minutes each",
+    )
+    add(
         "divergence",
         "what each type of weights takes away of the demo's target: bytes, KL divergence from "
         "BF16, errors; --parts: one step more for one part of a layer at a time; minutes",
@@ -618,9 +687,19 @@ def main() -> int:
     )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
-    # What follows these eight is not ours to read, `dev.py run --help` excepted.
+    # What follows these is not ours to read, `dev.py run --help` excepted.
     argv = sys.argv[1:]
-    others = ("run", "test", "bench", "server-tests", "exact", "divergence", "full-size", "fuzz")
+    others = (
+        "run",
+        "test",
+        "bench",
+        "server-tests",
+        "exact",
+        "variants",
+        "divergence",
+        "full-size",
+        "fuzz",
+    )
     ours = 1 if argv[:1] and argv[0] in others else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
         ours += 1
@@ -653,8 +732,9 @@ def main() -> int:
                 system_packages()
                 if args.vulkan:
                     vulkan_packages()
-                names = ("tools", "base", "vulkan", "source")
+                names = ("tools", "base", "portable", "vulkan", "source")
                 flags = [f"--{name}" for name in names if vars(args)[name]]
+                flags += ["--cuda", args.cuda] if args.cuda else []
                 print(native(*flags), flush=True)
                 return 0
             case "lock":
@@ -664,6 +744,10 @@ def main() -> int:
             case "exact":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
+            case "variants":
+                setup(extras=False)
+                wheel = native("--portable")
+                return call([python_of(VENV), "-m", "tests.engine.variants", wheel, *rest])
             case "divergence":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
@@ -680,7 +764,7 @@ def main() -> int:
                 tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
                 return call([python_of(VENV), "-m", "pytest", tests], env=env)
             case "package":
-                return package()
+                return package(args.cuda)
             case "bench" if rest[:1] == ["native"]:
                 return bench_native(rest[1:])
             case "bench" if rest[:1] == ["ui"]:

@@ -5,6 +5,8 @@ function arrays in and out and typed errors instead of status codes. Importing i
 library: the first call does. `inspection` stands apart: only tests look so deep.
 """
 
+from app.binding.addon import Manifest
+from app.binding.addon import install as install_backend
 from app.binding.backends import backend_libraries, backends_folder
 from app.binding.devices import devices, preferred_gpu
 from app.binding.library import ABI, default_threads, library_path
@@ -35,6 +37,7 @@ __all__ = [
     "Exactness",
     "Footprint",
     "Learned",
+    "Manifest",
     "Memory",
     "NativePair",
     "NativeRound",
@@ -49,6 +52,7 @@ __all__ = [
     "default_threads",
     "devices",
     "estimate",
+    "install_backend",
     "library_path",
     "preferred_gpu",
     "quantize",

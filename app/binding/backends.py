@@ -1,9 +1,10 @@
 """GPU backends in libraries of their own: where they lie, tried in a child process, loaded once.
 
-DESIGN: such a library may belong to another ggml, be cut off, lack its driver, or take the
-process down while it looks for devices. So it is first loaded by a process that may die; what
-that process tells of its devices, or how it ended, is the answer. Only a library that came back
-with devices is loaded here.
+DESIGN: such a library may belong to another ggml, be cut off, lack its driver, or take the process
+down while it looks for devices. So what came as an archive is compared with what that says of its
+files (when it is new, has changed, or the machine was started), and it is first loaded by a process
+that may die; what that process tells of its devices, or how it ended, is the answer. Only a library
+that came back with devices is loaded here.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from app.binding import addon
 from app.binding.library import library, library_path, talkative
 from app.binding.records import DeviceInfo
 from app.binding.registered import missing_gpu, registered
@@ -56,9 +58,11 @@ def backends_folder() -> Path:
 
 
 def backend_libraries() -> tuple[Path, ...]:
-    """The libraries that lie there, by name."""
+    """The libraries that lie there, by name, but for variants of the CPU's: of those the engine
+    loads one by itself."""
     pattern = _PATTERN.get(sys.platform, "libggml-*.so")
-    return tuple(sorted(backends_folder().glob(pattern)))
+    found = sorted(backends_folder().glob(pattern))
+    return tuple(path for path in found if not backend_name(path).startswith("cpu"))
 
 
 def backend_name(path: Path) -> str:
@@ -68,6 +72,10 @@ def backend_name(path: Path) -> str:
 
 def try_out(path: Path) -> Trial:
     """Loads a backend in a process of its own. Takes as long as its driver does."""
+    try:
+        addon.check(path)
+    except DeviceError as error:
+        return _silent(path, error.message)
     trial = _apart(path, {})
     if not trial.devices and backend_name(path) == "vulkan" and _SEEN not in os.environ:
         hidden = _apart(path, {_SEEN: "0"})

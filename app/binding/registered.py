@@ -17,10 +17,10 @@ _BACKENDS: Final = {"mtl": "metal", "rocm": "hip"}  # where ggml's devices have 
 
 
 def registered() -> tuple[DeviceInfo, ...]:
-    """All of them, the CPU first. Raises NativeLibraryError."""
+    """All of them, the CPU first. Raises NativeLibraryError, and DeviceError without even a CPU."""
     lib = library()
     found = []
-    for index in range(lib.slip_device_count()):
+    for index in range(max(1, lib.slip_device_count())):
         device, error = Device(), Error()
         check(lib.slip_device_get(index, byref(device), byref(error)), error)
         found.append(described(device))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from app import kept, paths
+from app.binding.addon import manifest_of
 from app.binding.backends import Trial
 from app.binding.library import ABI
 from app.binding.records import DeviceInfo
@@ -23,9 +24,12 @@ def key(path: Path) -> str:
     """Changes with all that a trial depends on: the file, the start of the machine, its drivers,
     and the variables that choose among them."""
     seen: list[object] = [ABI, str(path)]
-    with contextlib.suppress(OSError):
-        found = path.stat()
-        seen += [found.st_size, found.st_mtime_ns]
+    # With all that an archive brought beside it: an installed library may be what it was, and what
+    # it links to be damaged.
+    for file in (path, *sorted(path.parent.glob("*.so.*")), manifest_of(path)):
+        with contextlib.suppress(OSError):
+            found = file.stat()
+            seen += [file.name, found.st_size, found.st_mtime_ns]
     with contextlib.suppress(OSError):
         seen.append(_BOOT.read_text())
     for folder in _DRIVERS:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
+from app.binding import backends_folder, install_backend
 from app.cli.client import BlockingClient
 from app.cli.command import Context, Job, Result
 from app.engine import DeviceInfo
@@ -20,14 +22,22 @@ _FIELDS: Final = (
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """There are none but the common ones."""
+    parser.add_argument(
+        "--add", type=Path, metavar="FILE", help="install a GPU backend from its archive first"
+    )
 
 
 def prepare(args: Namespace) -> Job:
-    return _run
+    def run(context: Context) -> Result:
+        if args.add:
+            added = install_backend(args.add, backends_folder())
+            context.console.note(f"Installed {added.library} for {', '.join(added.architectures)}.")
+        return _listed(context)
+
+    return run
 
 
-def _run(context: Context) -> Result:
+def _listed(context: Context) -> Result:
     with closing(context.open_engine()) as engine:
         devices = BlockingClient(engine.client()).devices()
     rows = [{name: asdict(d)[name] for name in _FIELDS} for d in devices]

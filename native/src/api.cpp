@@ -6,6 +6,7 @@
 #include "assertions.h"
 #include "choose.h"
 #include "cores.h"
+#include "cpu_variant.h"
 #include "devices.h"
 #include "failure.h"
 #include "log.h"
@@ -71,6 +72,7 @@ void start_backends() {
     static std::once_flag once;
     std::call_once(once, [] {
         slip_log_install();
+        slip_load_cpu();
         llama_backend_init();
     });
 }

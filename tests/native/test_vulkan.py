@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -58,6 +59,14 @@ def test_target_and_drafter_on_different_devices(lavapipe: dict[str, str]) -> No
 
 def test_layers_that_do_not_fit_are_the_processors(lavapipe: dict[str, str]) -> None:
     engine_test("test_partly.py", lavapipe, passed=2)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="by the system's shader compiler")
+def test_the_shaders_know_what_cards_can_do(lavapipe: dict[str, str]) -> None:
+    """Names of what is compiled only with integer dot products and cooperative matrices."""
+    library = Path(lavapipe["GGML_BACKEND_PATH"]).read_bytes()
+    for name in (b"matmul_q4_0_q8_1_data", b"_cm1_data", b"_cm2_data"):
+        assert name in library
 
 
 def test_a_draft_of_few_rows_is_the_whole_heads(lavapipe: dict[str, str]) -> None:

@@ -8,7 +8,11 @@ same road and share the same caches:
     tree.py      bring the build's source tree to pristine + patches + our files, by content
     wheel.py     compile incrementally, pack, keep the wheel under a hash of all that went in
     tools.py     the same for llama.cpp's programs, our native tests and benches
-    vulkan.py    the same for the Vulkan backend as a library that is loaded on demand
+    backend.py   the same for one GPU backend, a library that is loaded on demand
+    vulkan.py    Vulkan's
+    cuda.py      CUDA's
+    shaders.py   the compiler of Vulkan's shaders
+    debian.py    files out of packages of a newer Debian, by hash
     rebase.py    try the patches on another source distribution
     toolchain.py what else decides the outcome: compiler, processor, environment
     cache.py     where all that lives

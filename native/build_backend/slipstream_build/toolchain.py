@@ -20,10 +20,10 @@ BUILD_ENV = (
 ).split()
 
 
-def describe() -> str:
+def describe(portable: bool = False) -> str:
     """The toolchain as text: what is built with another one gets another key."""
     parts = [f"{name}={os.environ.get(name, '')}" for name in BUILD_ENV]
-    parts += [sysconfig.get_platform(), _compiler(), _cpu()]
+    parts += [sysconfig.get_platform(), _compiler(), "any processor" if portable else _cpu()]
     if "CUDA" in os.environ.get("CMAKE_ARGS", ""):
         parts.append(output(os.environ.get("CUDACXX") or "nvcc", "--version"))
     return "\n".join(parts)

@@ -49,9 +49,9 @@ def program_sources() -> Iterator[tuple[str, Path]]:
                 yield f"{LIBRARY}/{folder}/{file.name}", file
 
 
-def vulkan_source() -> tuple[str, Path]:
-    """The same of the project that compiles the Vulkan backend alone."""
-    return f"{LIBRARY}/vulkan/CMakeLists.txt", NATIVE / "cmake" / "vulkan" / "CMakeLists.txt"
+def backend_source() -> tuple[str, Path]:
+    """The same of the project that compiles one GPU backend alone."""
+    return f"{LIBRARY}/backend/CMakeLists.txt", NATIVE / "cmake" / "backend" / "CMakeLists.txt"
 
 
 def prepare(upstream: Upstream) -> Path:
@@ -59,7 +59,7 @@ def prepare(upstream: Upstream) -> Path:
     pristine = unpack(upstream)
     overlay = patches.apply(patches.series(NATIVE / "patches"), pristine)
     overlay |= _engine_files(pristine, overlay)
-    for sources in (library_sources(), program_sources(), [vulkan_source()]):
+    for sources in (library_sources(), program_sources(), [backend_source()]):
         overlay |= {inside: file.read_bytes() for inside, file in sources}
     init = "llama_cpp/__init__.py"
     text = overlay.get(init) or (pristine / init).read_bytes()

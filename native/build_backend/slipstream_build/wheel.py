@@ -8,8 +8,9 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from . import toolchain, tree
 from .cache import cache_dir, lock
@@ -35,19 +36,28 @@ DEFINES = {
     "LLAMA_USE_PREBUILT_UI": "OFF",
     "LLAMA_BUILD_NUMBER": "0",
 }
+# The CPU's backend once for each kind of processor, in libraries of which libslipstream loads one.
+PORTABLE = {
+    "GGML_NATIVE": "OFF",
+    "GGML_BACKEND_DL": "ON",
+    "GGML_CPU_ALL_VARIANTS": "ON",
+}
 KEPT_WHEELS = 6
 
 
-def build() -> Path:
-    """The wheel in the user cache; compiled when nothing cached has the same inputs."""
+def build(portable: bool = False) -> Path:
+    """The wheel in the user cache; compiled when nothing cached has the same inputs.
+
+    `portable`: for any processor of this kind of machine, not for the one at hand alone.
+    """
     upstream = load()
     with lock(upstream.home / "lock"):
-        chain = toolchain.describe()
+        chain = toolchain.describe(portable)
         folder = _wheels() / content_key(chain)
         for ready in folder.glob("*.whl"):
             folder.touch()
             return ready
-        return _build(upstream, chain, folder)
+        return _build(upstream, chain, folder, PORTABLE if portable else {})
 
 
 def built_tree(upstream: Upstream, chain: str) -> Path:
@@ -74,7 +84,9 @@ def _wheels() -> Path:
     return cache_dir() / "native" / "wheels"
 
 
-def _build(upstream: Upstream, chain: str, folder: Path) -> Path:
+def _build(
+    upstream: Upstream, chain: str, folder: Path, more: Mapping[str, str] = MappingProxyType({})
+) -> Path:
     from scikit_build_core.build import build_wheel
 
     started = time.monotonic()
@@ -92,7 +104,7 @@ def _build(upstream: Upstream, chain: str, folder: Path) -> Path:
         "build.targets": "python-package",
         "build.verbose": "false",
         "install.components": "python-package",
-        "cmake.args": ";".join(cmake_defines(upstream.build)),
+        "cmake.args": ";".join(cmake_defines(upstream.build, more)),
         "wheel.exclude": "llama_cpp/server/**",
     }
     before = Path.cwd()
@@ -107,7 +119,7 @@ def _build(upstream: Upstream, chain: str, folder: Path) -> Path:
     if (now := content_key(chain)) != folder.name:
         print("the sources changed while they were compiled: once more", flush=True)
         shutil.rmtree(part)
-        return _build(upstream, chain, folder.with_name(now))
+        return _build(upstream, chain, folder.with_name(now), more)
     shutil.rmtree(folder, ignore_errors=True)
     part.replace(folder)
     _key_file(built).write_text(folder.name)
@@ -116,8 +128,8 @@ def _build(upstream: Upstream, chain: str, folder: Path) -> Path:
     return folder / name
 
 
-def cmake_defines(commit: str) -> list[str]:
-    defines = DEFINES | {"LLAMA_BUILD_COMMIT": commit}
+def cmake_defines(commit: str, more: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    defines = DEFINES | {"LLAMA_BUILD_COMMIT": commit} | more
     args = [f"-D{name}={value}" for name, value in defines.items()]
     if commit == "base":  # scikit-build-core adds these by itself
         args += shlex.split(os.environ.get("CMAKE_ARGS", ""))
