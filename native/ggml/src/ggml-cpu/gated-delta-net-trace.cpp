@@ -166,8 +166,9 @@ struct rows {
 // One pass over the state of a head: replay, commit, store, trace.
 template <int S, bool KDA>
 void pass(float * state, const head_tokens & replay, const head_tokens & commit, const head_tokens & trace) {
-    // What fits into 32 registers: a row of 128 takes all of NEON's, and 8 of AVX-512's.
-    constexpr int NJ = VL == 4 ? (S >= 128 ? 1 : S >= 64 ? 2 : 4) : (S >= 128 ? 2 : 4);
+    // Rows that share the loads of keys and queries. With NEON what fits into 32 registers; wider vectors do better with
+    // four rows that pass through the first level cache than with two beside each other.
+    constexpr int NJ = VL == 4 ? (S >= 128 ? 1 : S >= 64 ? 2 : 4) : 4;
     for (int64_t j = 0; j < S; j += NJ) {
         rows<S, NJ, KDA> r;
         r.load(state + j * S);

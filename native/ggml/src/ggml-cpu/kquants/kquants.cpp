@@ -672,19 +672,31 @@ ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void) {
     return &type;
 }
 
-bool ggml_cpu_kquants_prepare(const ggml_compute_params * params, const ggml_tensor * op) {
+static bool is_product(const ggml_tensor * op) {
+    return op->op == GGML_OP_MUL_MAT && op->src[0]->buffer && op->src[0]->buffer->buft == ggml_backend_cpu_kquants_buffer_type();
+}
+
+// Products whose rows are quantized to the same bytes.
+static bool has_same_rows(const ggml_tensor * a, const ggml_tensor * b) {
+    return is_product(b) && a->src[1] == b->src[1] && (a->src[0]->type == GGML_TYPE_Q8_0) == (b->src[0]->type == GGML_TYPE_Q8_0);
+}
+
+bool ggml_cpu_kquants_prepare(const ggml_compute_params * params, const ggml_tensor * op, const ggml_tensor * before) {
     constexpr int64_t k_most = 16 * 1024; // values that one thread quantizes while others would come together
-    if (op->op != GGML_OP_MUL_MAT || !op->src[0]->buffer || op->src[0]->buffer->buft != ggml_backend_cpu_kquants_buffer_type() ||
-            ggml_nelements(op->src[1]) > k_most) {
+    if (!is_product(op)) {
+        return false;
+    }
+    const bool is_quantized = before && has_same_rows(op, before);
+    if (!is_quantized && ggml_nelements(op->src[1]) > k_most) {
         return false;
     }
     ggml_threadpool_chunk_set(params->threadpool, 0);
-    return with_block(op->src[0]->type, [&](auto * b) { quantize<std::remove_pointer_t<decltype(b)>>(params, op); });
+    return is_quantized || with_block(op->src[0]->type, [&](auto * b) { quantize<std::remove_pointer_t<decltype(b)>>(params, op); });
 }
 
 #else
 
-bool ggml_cpu_kquants_prepare(const ggml_compute_params *, const ggml_tensor *) {
+bool ggml_cpu_kquants_prepare(const ggml_compute_params *, const ggml_tensor *, const ggml_tensor *) {
     return false;
 }
 

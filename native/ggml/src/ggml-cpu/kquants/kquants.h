@@ -13,8 +13,9 @@ ggml_backend_buffer_type_t ggml_backend_cpu_kquants_buffer_type(void);
 extern "C" {
 #endif
 
-// By one thread, before others come to share the product: what comes before the weights. False: nothing was done.
-bool ggml_cpu_kquants_prepare(const struct ggml_compute_params * params, const struct ggml_tensor * op);
+// By one thread, before others come to share the product: what comes before the weights. `before`, or null: the node
+// that was computed last, whose work buffer is as it left it. False: nothing was done.
+bool ggml_cpu_kquants_prepare(const struct ggml_compute_params * params, const struct ggml_tensor * op, const struct ggml_tensor * before);
 
 #ifdef __cplusplus
 }
