@@ -146,7 +146,10 @@ def take(out: Path, app: QApplication, look: Theme, name: str) -> list[Path]:
 
 
 DIFFERS = 44
-"""The token of the drafted answer that is another one than without drafting."""
+"""The token of the drafted answer that is another one than without drafting..."""
+
+OTHER = 100_000
+"""... and its id."""
 
 FALLBACK = "The GPU has 2.1 GB free and the model needs 3.4 GB."
 
@@ -178,7 +181,7 @@ class Staged(BatchEngine):
                 self._said += len(event.text)
             elif isinstance(event, Finished) and self._differs(command):
                 ids = event.answer.token_ids
-                ids = (*ids[:DIFFERS], 0, *ids[DIFFERS + 1 :])
+                ids = (*ids[:DIFFERS], OTHER, *ids[DIFFERS + 1 :])
                 event = replace(event, answer=replace(event.answer, token_ids=ids))
             yield event
 
@@ -193,7 +196,13 @@ class Staged(BatchEngine):
             pieces[DIFFERS] = " whole"
         draft = draft and self.reason is not WidthReason.PLAIN
         record = replace(super()._round(pieces, at, index, draft), reason=self.reason)
-        return record if draft else replace(record, draft_ms=None)
+        if not draft:
+            verify_ms = record.verify_ms + (record.draft_ms or 0.0)
+            return replace(record, draft_ms=None, verify_ms=verify_ms)
+        if self.differs:
+            ids = tuple(OTHER if i == DIFFERS else i for i in record.token_ids)
+            record = replace(record, token_ids=ids)
+        return record
 
 
 def take_meters(out: Path, app: QApplication, look: Theme, name: str) -> list[Path]:
