@@ -108,6 +108,12 @@ def test_an_answer_is_remembered_and_a_failure_is_not(
     assert tried == ["dies", "other", "soft", "dies", "other"]
 
 
+def test_variants_of_the_cpu_are_the_engines_own_to_load(built: Path, folder: Path) -> None:
+    for name in ("cpu-haswell", "other"):
+        shutil.copy2(built / "libggml-dies.so", folder / f"libggml-{name}.so")
+    assert [backend_name(path) for path in backends.backend_libraries()] == ["other"]
+
+
 def test_a_file_that_changed_is_tried_again(built: Path, folder: Path) -> None:
     library = folder / "libggml-gpu.so"
     shutil.copy2(built / "libggml-other.so", library)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,16 @@ def test_vulkan_that_cannot_be_had_is_no_failure(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(dev, "USR", Path("/nothing/here"))
     with pytest.raises(dev.Unavailable, match=r"sudo apt-get install .* glslc"):
         dev.vulkan_packages()
+
+
+def test_a_wheel_tells_what_it_runs_on(tmp_path: Path) -> None:
+    wheel = tmp_path / "engine.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("llama_cpp/lib/a.so", b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBCXX_3.4.9\0")
+        archive.writestr("llama_cpp/lib/b.so", b"\0GLIBC_2.17\0GLIBCXX_3.4.30\0GOMP_4.0\0")
+        archive.writestr("llama_cpp/a.py", b"\0GLIBC_2.99\0")
+    told = dev.runs_on(wheel)
+    assert told.endswith("have GLIBC_2.34, GLIBCXX_3.4.30, GOMP_4.0")
 
 
 def test_readme_gives_the_two_commands() -> None:
