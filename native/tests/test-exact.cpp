@@ -477,6 +477,19 @@ void test_small_ops(ggml_backend_t backend, const options & opt) {
     test_op(backend, opt, "residual", [&](graph & g) { return ggml_add(g.ctx, row(g, n_embd), row(g, n_embd)); });
 }
 
+// Which kernels computed the products of few columns on a CUDA device, see GGML_CUDA_FEW_SHARED in mmfq.cu.
+void tell_few_columns(const options & opt) {
+    using read_count = void (*)(uint64_t * n_whole, uint64_t * n_small);
+    const auto read = reinterpret_cast<read_count>(
+        ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(opt.device), "ggml_backend_cuda_few_columns_count"));
+    if (read) {
+        uint64_t whole = 0, small = 0;
+        read(&whole, &small);
+        std::printf("products of few columns: %llu with tiles of full size, %llu with small ones\n", static_cast<unsigned long long>(whole),
+            static_cast<unsigned long long>(small));
+    }
+}
+
 // --- command line ------------------------------------------------------------
 
 std::vector<std::string> parts(const std::string & list) {
@@ -571,6 +584,7 @@ int main(int argc, char ** argv) {
     if (opt.models && opt.files.empty()) {
         test_random_models(opt);
     }
+    tell_few_columns(opt);
     std::printf("%s\n", n_failed ? "FAILED" : "all passed");
     return n_failed > 0;
 }

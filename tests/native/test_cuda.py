@@ -3,6 +3,7 @@ captured graphs, and a row's bits do not depend on the rows beside it."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -41,3 +42,14 @@ def test_rounds_launch_captured_graphs(demo_graphs: str) -> None:
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(program: RunProgram) -> None:
     arguments = ("--device", "CUDA0", "--kv", "f16,q8_0", "--contexts", "10,230,1000")
     assert program("test-exact", *arguments).splitlines()[-1] == "all passed"
+
+
+@pytest.mark.usefixtures("demo_graphs")
+def test_cards_with_less_shared_memory_are_exact_too(program: RunProgram) -> None:
+    """As on compute capability 8.6, 8.9 and 12.x."""
+    arguments = ("--device", "CUDA0", "--contexts", "10,230")
+    told = program("test-exact", *arguments, GGML_CUDA_FEW_SHARED="99").splitlines()
+    found = re.fullmatch(r"products of few columns: (\d+) with .*, (\d+) with small ones", told[-2])
+    assert found
+    assert [int(n) > 0 for n in found.groups()] == [False, True]
+    assert told[-1] == "all passed"

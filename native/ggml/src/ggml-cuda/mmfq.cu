@@ -3,7 +3,9 @@
 #include "cp-async.cuh"
 #include "unary.cuh"
 
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 
 // A block of threads takes tiles of 16 rows of the weights, one after the other. The row is cut into
 // chunks, and each warp of the block has its chunks of every tile: it copies them into a ring of its own
@@ -13,6 +15,9 @@
 //
 // A long row is cut into as many slices as a cluster has blocks, so that few rows occupy the device too:
 // each block of it sums up its slice, and one of them, in turns, adds the slices in their order.
+//
+// Where a block may take 99 KiB of shared memory only (compute capability 8.6, 8.9 and 12.x), rings have fewer stages where
+// warps would not fit, and there is one place for the partial sums of a tile, or of both products of a GLU.
 //
 // How a row is cut depends on its length and type and on the device, so a result depends neither on
 // the number of columns nor on the place of its row.
@@ -219,7 +224,8 @@ template <> struct mmfq_type<GGML_TYPE_Q8_0> {
     static constexpr int BYTES  = 272;  // of a chunk
     static constexpr int COPY   = 272;  // bytes copied, in units of 16
     static constexpr int STRIDE = 272;  // of the rows in shared memory, chosen against bank conflicts
-    static constexpr int STAGES = 2;
+    static constexpr int STAGES       = 2;
+    static constexpr int SMALL_STAGES = 2;
     static constexpr bool KEEPS = true;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
@@ -262,7 +268,8 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
     static constexpr int BYTES  = 420;
     static constexpr int COPY   = 432; // a row begins at a multiple of 4 bytes, a copy at one of 16
     static constexpr int STRIDE = 432;
-    static constexpr int STAGES = 2;
+    static constexpr int STAGES       = 2;
+    static constexpr int SMALL_STAGES = 2;
     static constexpr bool KEEPS = false;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
@@ -342,7 +349,8 @@ struct mmfq_type_k45 {
     static constexpr int BYTES  = sizeof(block);
     static constexpr int COPY   = sizeof(block);
     static constexpr int STRIDE = sizeof(block);
-    static constexpr int STAGES = 4;
+    static constexpr int STAGES       = 4;
+    static constexpr int SMALL_STAGES = 3; // where a block has little shared memory
     static constexpr bool KEEPS = true;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
@@ -428,7 +436,8 @@ struct mmfq_type_floats {
     static constexpr int BYTES  = 256;
     static constexpr int COPY   = 256;
     static constexpr int STRIDE = 320;
-    static constexpr int STAGES = 3;
+    static constexpr int STAGES       = 3;
+    static constexpr int SMALL_STAGES = 2;
     static constexpr bool KEEPS = false;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_floats<pair, NT>;
@@ -472,12 +481,21 @@ static __device__ __forceinline__ int mmfq_partial(const int col, const int row)
     return col*MMFQ_ROWS + (row ^ (8*(col/2 % 2)));
 }
 
-// Bytes for a warp: its ring and two partial sums, of two tiles in turns or of the two products of a GLU.
-template <ggml_type type, int NT>
+// A block takes whole rows, or a slice of each in a cluster, or whole rows with little shared memory.
+enum mmfq_form { MMFQ_WHOLE, MMFQ_SLICED, MMFQ_SMALL };
+
+template <ggml_type type, mmfq_form form>
+static constexpr int mmfq_stages = form == MMFQ_SMALL ? mmfq_type<type>::SMALL_STAGES : mmfq_type<type>::STAGES;
+
+// Bytes for a warp: its ring and two partial sums, of two tiles in turns or of the two products of a GLU. Or one.
+template <ggml_type type, int NT, mmfq_form form>
 static constexpr __host__ __device__ int mmfq_warp_size() {
-    using T = mmfq_type<type>;
-    return T::STAGES*MMFQ_ROWS*T::STRIDE + 2*mmfq_partial_size<NT>*(int) sizeof(float);
+    return mmfq_stages<type, form>*MMFQ_ROWS*mmfq_type<type>::STRIDE + (form == MMFQ_SMALL ? 1 : 2)*mmfq_partial_size<NT>*(int) sizeof(float);
 }
+
+// Bytes in which the first product of a GLU waits for the second one, for a tile.
+template <int NT>
+static constexpr int mmfq_waiting_size = mmfq_partial_size<NT>*(int) sizeof(float);
 
 // Bytes in which a block of a cluster gets the sums of a tile from all of them. One tile is added up while blocks
 // that are ahead store the next two.
@@ -516,13 +534,17 @@ static __device__ __forceinline__ void mmfq_cluster_store(float * at, const int 
 #endif // defined(GGML_CUDA_USE_PDL) && __CUDA_ARCH__ >= GGML_CUDA_CC_HOPPER
 }
 
-template <ggml_type type, int NT, bool glu, bool kept, bool sliced>
+template <ggml_type type, int NT, bool glu, bool kept, mmfq_form form>
 __launch_bounds__(MMFQ_WARPS*32, 1)
 static __global__ void mul_mat_few_q(const mmfq_args args) {
     using T     = mmfq_type<type>;
     using src1  = typename T::template src1<NT>;
     using chunk = typename T::template chunk<NT, kept>;
 
+    constexpr bool sliced = form == MMFQ_SLICED;
+    constexpr bool small  = form == MMFQ_SMALL;
+
+    constexpr int n_stages   = mmfq_stages<type, form>;
     constexpr int stage_size = MMFQ_ROWS*T::STRIDE;
     constexpr int n_parts    = glu ? 2 : 1; // matrices that make one tile
     constexpr int n_sums     = mmfq_partial_size<NT>;
@@ -541,9 +563,10 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
     const int tile_0   = blockIdx.x / n_slices * args.n_groups;
     const int step     = gridDim.x  / n_slices * args.n_groups;
 
-    char  * ring     = mmfq_shared + warp*T::STAGES*stage_size;
-    float * partial  = (float *) (mmfq_shared + n_warps*T::STAGES*stage_size);
+    char  * ring     = mmfq_shared + warp*n_stages*stage_size;
+    float * partial  = (float *) (mmfq_shared + n_warps*n_stages*stage_size);
     float * gathered = partial + 2*n_warps*n_sums;
+    float * waiting  = partial +   n_warps*n_sums; // with little shared memory
 
     ggml_cuda_pdl_lc();
     if constexpr (sliced) {
@@ -610,7 +633,7 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         ggml_cuda_pdl_sync();
     }
 #pragma unroll
-    for (int stage = 0; stage < T::STAGES; ++stage) {
+    for (int stage = 0; stage < n_stages; ++stage) {
         load(stage);
     }
     if (args.x_is_constant) {
@@ -661,6 +684,19 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         }
     };
 
+    // The i-th sum of the tiles of a block, of what its warps have in `partial`.
+    const auto sum_of_warps = [&](const float * partial, const int i) {
+        const float * p = partial + i / n_sums * in_group*n_sums + mmfq_partial(i % n_sums / MMFQ_ROWS, i % MMFQ_ROWS);
+        float sum = 0.0f;
+#pragma unroll
+        for (int w = 0; w < MMFQ_WARPS; ++w) {
+            if (w < in_group) {
+                sum += p[w*n_sums];
+            }
+        }
+        return sum;
+    };
+
     int stage = 0;
     int n     = 0; // tiles that are done
     for (int tile = tile_0; tile < args.n_tiles; tile += step, ++n) {
@@ -668,7 +704,7 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         for (int part = 0; part < n_parts; ++part) {
             mmfq_sums<NT> sums;
             for (int c = my_chunk; c < args.n_chunks; c += kept ? args.n_chunks : in_group) {
-                mmfq_wait<T::STAGES - 1>();
+                mmfq_wait<n_stages - 1>();
                 __syncwarp();
 
                 const char * x = ring + stage*stage_size + (lane/4)*T::STRIDE;
@@ -688,10 +724,10 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
 
                 __syncwarp();
                 load(stage);
-                stage = stage + 1 == T::STAGES ? 0 : stage + 1;
+                stage = stage + 1 == n_stages ? 0 : stage + 1;
             }
 
-            float * p = partial + ((glu ? part : n % 2)*n_warps + warp)*n_sums;
+            float * p = partial + ((small ? 0 : glu ? part : n % 2)*n_warps + warp)*n_sums;
 #pragma unroll
             for (int t = 0; t < NT; ++t) {
 #pragma unroll
@@ -699,6 +735,22 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
                     p[mmfq_partial(8*t + 2*(lane % 4) + i % 2, lane/4 + 8*(i/2))] = sums.v[t][i];
                 }
             }
+
+            if constexpr (small) {
+                __syncthreads();
+                for (int i = threadIdx.x; i < args.n_groups*n_sums; i += blockDim.x) {
+                    const float sum = sum_of_warps(partial, i);
+                    if (part + 1 < n_parts) {
+                        waiting[i] = sum; // for this thread
+                    } else {
+                        store(tile + i / n_sums, i % n_sums / MMFQ_ROWS, i % MMFQ_ROWS, glu ? waiting[i] : sum, sum);
+                    }
+                }
+                __syncthreads(); // the sums have been read
+            }
+        }
+        if constexpr (small) {
+            continue;
         }
         __syncthreads();
 
@@ -706,20 +758,10 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
             mmfq_cluster_wait(); // all have stored the tile before, and this tile's place is free
         }
         for (int i = threadIdx.x; i < args.n_groups*n_sums; i += blockDim.x) {
-            const int g   = i / n_sums;
-            const int col = i % n_sums / MMFQ_ROWS;
-            const int row = i % MMFQ_ROWS;
-
-            float sums[n_parts] = {};
+            float sums[n_parts];
 #pragma unroll
             for (int part = 0; part < n_parts; ++part) {
-                const float * p = partial + ((glu ? part : n % 2)*n_warps + g*in_group)*n_sums + mmfq_partial(col, row);
-#pragma unroll
-                for (int w = 0; w < MMFQ_WARPS; ++w) {
-                    if (w < in_group) {
-                        sums[part] += p[w*n_sums];
-                    }
-                }
+                sums[part] = sum_of_warps(partial + (glu ? part : n % 2)*n_warps*n_sums, i);
             }
             if constexpr (sliced) {
 #pragma unroll
@@ -727,7 +769,7 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
                     mmfq_cluster_store(gathered + (((n % MMFQ_GATHERED)*n_slices + slice)*n_parts + part)*n_sums + i, n % n_slices, sums[part]);
                 }
             } else {
-                store(tile + g, col, row, sums[0], sums[n_parts - 1]);
+                store(tile + i / n_sums, i % n_sums / MMFQ_ROWS, i % MMFQ_ROWS, sums[0], sums[n_parts - 1]);
             }
         }
         if constexpr (sliced) {
@@ -836,11 +878,23 @@ static __global__ void mmfq_rms_norm_gated(
     mmfq_store<src1>(y, 4*WARP_SIZE*n_heads, i, col, r);
 }
 
-// Bytes of shared memory that a device must have for a block: none with less was tried.
-static constexpr size_t MMFQ_SHARED = 128*1024;
+// Bytes of shared memory that a block must have, and from which on it takes tiles of full size.
+static constexpr size_t MMFQ_SHARED       =  96*1024;
+static constexpr size_t MMFQ_SHARED_WHOLE = 128*1024;
+
+// Bytes of shared memory that a block may take here. GGML_CUDA_FEW_SHARED leaves that many KiB of them: so any device
+// can show what one with less does.
+static size_t mmfq_shared_memory(const int device) {
+    static const size_t most = [] {
+        const char * kib = getenv("GGML_CUDA_FEW_SHARED");
+        return kib != nullptr ? 1024*(size_t) strtoull(kib, nullptr, 10) : SIZE_MAX;
+    }();
+    return std::min(ggml_cuda_info().devices[device].smpbo, most);
+}
 
 // How the rows of a type and length are cut. It is the same for any number of columns.
 struct mmfq_cut {
+    mmfq_form form = MMFQ_WHOLE;
     int n_slices = 0; // 0: there is no room for it
     int n_chunks = 0; // of a slice
     int n_warps  = 0; // of a tile
@@ -850,46 +904,64 @@ struct mmfq_cut {
 template <ggml_type type>
 static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
     using T = mmfq_type<type>;
-    const auto & info = ggml_cuda_info().devices[device];
+    const size_t shared   = mmfq_shared_memory(device);
+    const int    n_chunks = n_values/T::K;
 
-    if (info.smpbo < MMFQ_SHARED) {
+    // The fewest turns of as many warps as fit, and as many tiles at a time.
+    const auto cut = [&](const mmfq_form form, const size_t warp_size, const size_t tile_size) -> mmfq_cut {
+        const int max_warps = std::min<int>(MMFQ_WARPS, (shared - tile_size)/warp_size);
+        const int n_turns   = (n_chunks + max_warps - 1)/max_warps;
+        const int n_warps   = (n_chunks + n_turns - 1)/n_turns;
+        const int n_groups  = std::min<int>(max_warps/n_warps, shared/(n_warps*warp_size + tile_size));
+        return { form, 1, n_chunks, n_warps, n_groups };
+    };
+    if (shared < MMFQ_SHARED) {
         return {};
     }
-    const int n_chunks  = n_values/T::K;
-    const int max_warps = std::min<int>(MMFQ_WARPS, info.smpbo/mmfq_warp_size<type, 2>());
+    if (shared < MMFQ_SHARED_WHOLE) {
+        return cut(MMFQ_SMALL, mmfq_warp_size<type, 2, MMFQ_SMALL>(), mmfq_waiting_size<2>);
+    }
 #ifdef GGML_CUDA_USE_PDL
     // the same condition as for a programmatic launch: the kernel is made for this generation of devices
-    constexpr auto kernel = mul_mat_few_q<type, 1, false, T::KEEPS, true>;
-    if (info.cc >= GGML_CUDA_CC_HOPPER && max_warps == MMFQ_WARPS && ggml_cuda_kernel_can_use_pdl((const void *) kernel)) {
+    constexpr auto   kernel    = mul_mat_few_q<type, 1, false, T::KEEPS, MMFQ_SLICED>;
+    constexpr size_t warp_size = mmfq_warp_size<type, 2, MMFQ_SLICED>();
+    if (ggml_cuda_info().devices[device].cc >= GGML_CUDA_CC_HOPPER && MMFQ_WARPS*warp_size <= shared && ggml_cuda_kernel_can_use_pdl((const void *) kernel)) {
         for (int n_slices = 1; n_slices <= MMFQ_SLICES; ++n_slices) {
-            const size_t nbytes = n_chunks/n_slices*mmfq_warp_size<type, 2>() + mmfq_gathered_size<2, true>(n_slices);
-            if (n_chunks % n_slices == 0 && n_chunks/n_slices <= max_warps && nbytes <= info.smpbo) {
-                return { n_slices, n_chunks/n_slices, n_chunks/n_slices, n_slices == 1 ? max_warps/n_chunks : 1 };
+            const int n_warps = n_chunks/n_slices;
+            if (n_chunks % n_slices == 0 && n_warps <= MMFQ_WARPS && n_warps*warp_size + mmfq_gathered_size<2, true>(n_slices) <= shared) {
+                return { n_slices == 1 ? MMFQ_WHOLE : MMFQ_SLICED, n_slices, n_warps, n_warps, n_slices == 1 ? MMFQ_WARPS/n_warps : 1 };
             }
         }
     }
 #endif // GGML_CUDA_USE_PDL
-    const int n_turns = (n_chunks + max_warps - 1)/max_warps;
-    const int n_warps = (n_chunks + n_turns - 1)/n_turns;
-    return { 1, n_chunks, n_warps, max_warps/n_warps };
+    return cut(MMFQ_WHOLE, mmfq_warp_size<type, 2, MMFQ_WHOLE>(), 0);
 }
 
-template <ggml_type type, int NT, bool glu, bool kept, bool sliced>
+static std::atomic<uint64_t> mmfq_n_launched[2] = {}; // with tiles of full size, with little shared memory
+
+void ggml_cuda_mmfq_count(uint64_t * n_whole, uint64_t * n_small) {
+    *n_whole = mmfq_n_launched[0];
+    *n_small = mmfq_n_launched[1];
+}
+
+template <ggml_type type, int NT, bool glu, bool kept, mmfq_form form>
 static void mmfq_launch(mmfq_args args, const mmfq_cut & cut, const int device, cudaStream_t stream) {
-    constexpr auto kernel = mul_mat_few_q<type, NT, glu, kept, sliced>;
+    constexpr auto kernel = mul_mat_few_q<type, NT, glu, kept, form>;
+    mmfq_n_launched[form == MMFQ_SMALL]++;
 
     args.n_chunks = cut.n_chunks;
     args.n_slices = cut.n_slices;
     args.n_groups = cut.n_groups;
 
     const int n_warps = args.n_groups*cut.n_warps;
-    const int nbytes  = n_warps*mmfq_warp_size<type, NT>() + mmfq_gathered_size<NT, glu>(cut.n_slices);
-    CUDA_SET_SHARED_MEMORY_LIMIT((mul_mat_few_q<type, NT, glu, kept, sliced>), (int) ggml_cuda_info().devices[device].smpbo);
+    const int nbytes  = n_warps*mmfq_warp_size<type, NT, form>() +
+        (form == MMFQ_SMALL ? args.n_groups*mmfq_waiting_size<NT> : mmfq_gathered_size<NT, glu>(cut.n_slices));
+    CUDA_SET_SHARED_MEMORY_LIMIT((mul_mat_few_q<type, NT, glu, kept, form>), (int) ggml_cuda_info().devices[device].smpbo);
 
     const int  n_sets = (args.n_tiles + args.n_groups - 1)/args.n_groups;
     const dim3 threads(32*n_warps, 1, 1);
 #ifdef GGML_CUDA_USE_PDL
-    if constexpr (sliced) {
+    if constexpr (form == MMFQ_SLICED) {
         ggml_cuda_pdl_config pdl(ggml_cuda_kernel_launch_params(dim3(cut.n_slices, 1, 1), threads, nbytes, stream));
         cudaLaunchAttribute attrs[2] = { pdl.attr, {} };
         attrs[1].id = cudaLaunchAttributeClusterDimension;
@@ -916,12 +988,19 @@ static void mmfq_launch(mmfq_args args, const mmfq_cut & cut, const int device, 
 template <ggml_type type, int NT, bool glu>
 static void mmfq_launch(const mmfq_args & args, const mmfq_cut & cut, const int device, cudaStream_t stream) {
     constexpr bool keeps = mmfq_type<type>::KEEPS;
-    if (cut.n_slices > 1) {
-        mmfq_launch<type, NT, glu, keeps, true>(args, cut, device, stream);
-    } else if (keeps && cut.n_chunks == cut.n_warps) {
-        mmfq_launch<type, NT, glu, keeps, false>(args, cut, device, stream);
-    } else {
-        mmfq_launch<type, NT, glu, false, false>(args, cut, device, stream);
+    const bool     kept  = keeps && cut.n_chunks == cut.n_warps;
+    switch (cut.form) {
+        case MMFQ_SLICED:
+            mmfq_launch<type, NT, glu, keeps, MMFQ_SLICED>(args, cut, device, stream);
+            break;
+        case MMFQ_WHOLE:
+            kept ? mmfq_launch<type, NT, glu, keeps, MMFQ_WHOLE>(args, cut, device, stream) :
+                   mmfq_launch<type, NT, glu, false, MMFQ_WHOLE>(args, cut, device, stream);
+            break;
+        case MMFQ_SMALL:
+            kept ? mmfq_launch<type, NT, glu, keeps, MMFQ_SMALL>(args, cut, device, stream) :
+                   mmfq_launch<type, NT, glu, false, MMFQ_SMALL>(args, cut, device, stream);
+            break;
     }
 }
 

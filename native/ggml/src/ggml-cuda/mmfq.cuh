@@ -33,3 +33,6 @@ void ggml_cuda_mmfq_rms_norm(ggml_backend_cuda_context & ctx,
         const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * out, const ggml_tensor * product);
 void ggml_cuda_mmfq_rms_norm_gated(ggml_backend_cuda_context & ctx,
         const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * gate, const ggml_tensor * out, const ggml_tensor * product);
+
+// How often such products were launched: with tiles of full size, and with those for little shared memory.
+void ggml_cuda_mmfq_count(uint64_t * n_whole, uint64_t * n_small);
