@@ -33,6 +33,9 @@ struct opened_pair {
 
     // Some tokens, from a cold state.
     void read_prompt(int n_tokens, bool drafting, slip_verify verify, float presence = 0) {
+        check(try_prompt(n_tokens, drafting, verify, presence));
+    }
+    slip_status try_prompt(int n_tokens, bool drafting, slip_verify verify, float presence = 0) {
         std::vector<int32_t> tokens(n_tokens);
         std::iota(tokens.begin(), tokens.end(), 100);
         slip_prompt_options options = {};
@@ -44,7 +47,7 @@ struct opened_pair {
         slip_prompt_result result = {};
         result.size = sizeof(result);
         slip_reset(pair);
-        check(slip_prompt(pair, &options, &result, &error_));
+        return slip_prompt(pair, &options, &result, &error_);
     }
     slip_round_result round(int n_draft) {
         slip_round_result result = {};

@@ -1,6 +1,7 @@
 // On a CUDA device plain steps and rounds are launches of graphs captured before: none is captured anew while the shape
 // stays or comes back, none is evaluated node by node. And in each delta-net layer with heads of 128, what comes before
-// the delta net is one kernel. By the backend's own counters.
+// the delta net is one kernel. By the backend's own counters. And where another program has taken the rest of the card, a
+// pass ends in a status, not the process.
 //
 //     test-cuda-graphs TARGET.gguf DRAFT.gguf
 //
@@ -9,6 +10,7 @@
 #include "opened-pair.h"
 
 #include "ggml-backend.h"
+#include "ggml-cpp.h"
 #include "gguf.h"
 
 #include <cstdint>
@@ -78,6 +80,37 @@ bool only_launches(opened_pair & pair, read_stats read, bool drafting, const std
     return ok;
 }
 
+// Tokens of some rounds behind a prompt; empty, and why, where that fails.
+std::vector<int32_t> answer(opened_pair & pair, slip_status & status) {
+    std::vector<int32_t> tokens;
+    status = pair.try_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
+    for (int i = 0; status == SLIP_OK && i < k_rounds; ++i) {
+        const slip_round_result result = pair.round(pair.info.block - 1);
+        tokens.insert(tokens.end(), result.emitted, result.emitted + result.n_accepted + 1);
+    }
+    return tokens;
+}
+
+// A pair that has not answered yet, on a card that is full: a pass finds no room, and answers once there is some.
+bool survives_a_full_card(const char * device, const char * target, const char * draft, const std::vector<int32_t> & wanted) {
+    opened_pair pair(device, target, draft, 1024);
+    ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(ggml_backend_dev_by_name(device));
+    std::vector<ggml_backend_buffer_ptr> others;
+    for (size_t size = size_t(16) << 30; size >= size_t(1) << 20;) {
+        others.emplace_back(ggml_backend_buft_alloc_buffer(type, size));
+        if (!others.back()) {
+            others.pop_back();
+            size /= 2;
+        }
+    }
+    slip_status full, after;
+    answer(pair, full);
+    others.clear();
+    const bool ok = answer(pair, after) == wanted && full == SLIP_ERROR_MEMORY && after == SLIP_OK;
+    std::printf("%-6s a pass on a full card ends with status %d, and with %d once there is room\n", ok ? "ok" : "FAILED", full, after);
+    return ok;
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -102,6 +135,9 @@ int main(int argc, char ** argv) {
         std::printf("%-6s %llu times what comes before a delta net was one kernel\n", n > 0 ? "ok" : "FAILED", static_cast<unsigned long long>(n));
         ok = ok && n > 0;
     }
+    slip_status status;
+    const std::vector<int32_t> wanted = answer(pair, status);
+    ok = survives_a_full_card(device, argv[1], argv[2], wanted) && ok;
     std::printf("%s\n", ok ? "all passed" : "FAILED");
     return ok ? 0 : 1;
 }
