@@ -27,11 +27,13 @@ struct gdn_inputs_args {
 };
 
 // A block of threads takes the channels of a head, for all tokens of a sequence: no other block reads
-// the inputs that it overwrites in the cell. One more block computes the gates.
-template <int S, int max_tokens>
-__launch_bounds__(S, 1)
+// the inputs that it overwrites in the cell. Where there are several tokens, threads of a channel share them. One more
+// block computes the gates.
+template <int S, int max_tokens, int parts>
+__launch_bounds__(S*parts, 1)
 static __global__ void gdn_inputs_f32(const gdn_inputs_args args) {
     constexpr int n_window = GDN_INPUTS_CONV - 1;
+    constexpr int n_own    = max_tokens/parts; // tokens of a thread
 
     ggml_cuda_pdl_lc();
 
@@ -44,7 +46,7 @@ static __global__ void gdn_inputs_f32(const gdn_inputs_args args) {
 
     if (head == n_heads) {
         const int64_t at = (int64_t) seq*n_tokens*args.H_v;
-        for (int i = threadIdx.x; i < n_tokens*args.H_v; i += S) {
+        for (int i = threadIdx.x; i < n_tokens*args.H_v; i += S*parts) {
             // both are read before one is written: a result may lie where either was
             const int   h = i % args.H_v;
             const float x = args.alpha[at + i] + args.dt[h];
@@ -55,31 +57,38 @@ static __global__ void gdn_inputs_f32(const gdn_inputs_args args) {
         return;
     }
 
-    const int c = head*S + threadIdx.x;
+    const int i_head = threadIdx.x % S;
+    const int first  = threadIdx.x / S * n_own; // of the thread's tokens
+    const int c      = head*S + i_head;
 
-    float x[n_window + max_tokens];
+    float x[n_window + n_own]; // behind the inputs before them
 #pragma unroll
-    for (int j = 0; j < n_window; ++j) {
-        x[j] = args.rows[(int64_t) args.ids[seq*n_window + j]*args.n_channels + c];
-    }
-#pragma unroll
-    for (int t = 0; t < max_tokens; ++t) {
-        x[n_window + t] = t < n_tokens ? args.qkv[((int64_t) seq*n_tokens + t)*args.n_channels + c] : 0.0f;
+    for (int j = 0; j < n_window + n_own; ++j) {
+        const int t = first + j - n_window;
+        if (j < n_window && t < 0) {
+            x[j] = args.rows[(int64_t) args.ids[seq*n_window + j]*args.n_channels + c];
+        } else {
+            x[j] = t < n_tokens ? args.qkv[((int64_t) seq*n_tokens + t)*args.n_channels + c] : 0.0f;
+        }
     }
     const float4 w = ((const float4 *) args.kernel)[c];
 
+    if constexpr (parts > 1) {
+        __syncthreads(); // the cell's inputs have been read
+    }
     float * cell = args.cells + seq*args.stride_cell + c;
     const int n_skipped = n_window + n_tokens - args.n_kept;
 #pragma unroll
-    for (int j = 0; j < n_window + max_tokens; ++j) {
-        if (j >= n_skipped && j < n_window + n_tokens) {
-            cell[(int64_t) (j - n_skipped)*args.n_channels] = x[j];
+    for (int j = 0; j < n_window + n_own; ++j) {
+        const int at = first + j; // of the window and the tokens
+        if ((j >= n_window || first == 0) && at >= n_skipped && at < n_window + n_tokens) {
+            cell[(int64_t) (at - n_skipped)*args.n_channels] = x[j];
         }
     }
 
-    float y[max_tokens];
+    float y[n_own];
 #pragma unroll
-    for (int t = 0; t < max_tokens; ++t) {
+    for (int t = 0; t < n_own; ++t) {
         float sum = 0.0f;
         sum += x[t + 0]*w.x;
         sum += x[t + 1]*w.y;
@@ -90,9 +99,9 @@ static __global__ void gdn_inputs_f32(const gdn_inputs_args args) {
 
     if (head >= 2*args.H_k) {
 #pragma unroll
-        for (int t = 0; t < max_tokens; ++t) {
-            if (t < n_tokens) {
-                args.conv[((int64_t) seq*n_tokens + t)*args.n_channels + c] = y[t];
+        for (int t = 0; t < n_own; ++t) {
+            if (first + t < n_tokens) {
+                args.conv[((int64_t) seq*n_tokens + first + t)*args.n_channels + c] = y[t];
             }
         }
         return;
@@ -100,26 +109,26 @@ static __global__ void gdn_inputs_f32(const gdn_inputs_args args) {
 
     __shared__ float squares[max_tokens][S/WARP_SIZE];
 #pragma unroll
-    for (int t = 0; t < max_tokens; ++t) {
+    for (int t = 0; t < n_own; ++t) {
         const float sum = warp_reduce_sum(y[t]*y[t]);
         if (threadIdx.x % WARP_SIZE == 0) {
-            squares[t][threadIdx.x/WARP_SIZE] = sum;
+            squares[first + t][i_head/WARP_SIZE] = sum;
         }
     }
     __syncthreads();
 
     const bool is_q = head < args.H_k;
-    float *     dst   = (is_q ? args.q : args.k) + (is_q ? head : head - args.H_k)*S + threadIdx.x;
+    float *     dst   = (is_q ? args.q : args.k) + (is_q ? head : head - args.H_k)*S + i_head;
     const float scale = is_q ? args.scale_q : args.scale_k;
 #pragma unroll
-    for (int t = 0; t < max_tokens; ++t) {
-        if (t < n_tokens) {
+    for (int t = 0; t < n_own; ++t) {
+        if (first + t < n_tokens) {
             float sum = 0.0f;
 #pragma unroll
             for (int i = 0; i < S/WARP_SIZE; ++i) {
-                sum += squares[t][i];
+                sum += squares[first + t][i];
             }
-            dst[((int64_t) seq*n_tokens + t)*args.H_k*S] = scale*(rsqrtf(sum/S + args.eps)*y[t]);
+            dst[((int64_t) seq*n_tokens + first + t)*args.H_k*S] = scale*(rsqrtf(sum/S + args.eps)*y[t]);
         }
     }
 }
@@ -180,13 +189,15 @@ void ggml_cuda_op_gdn_inputs(ggml_backend_cuda_context & ctx, const ggml_cuda_gd
     args.scale_q     = ggml_get_op_params_f32(match.q, 0);
     args.scale_k     = ggml_get_op_params_f32(match.k, 0);
 
-    const dim3 blocks(2*args.H_k + args.H_v + 1, match.qkv->ne[2], 1);
-    const ggml_cuda_kernel_launch_params params(blocks, dim3(S, 1, 1), 0, ctx.stream());
+    const auto launch = [&](auto kernel, const int parts) {
+        const dim3 blocks(2*args.H_k + args.H_v + 1, match.qkv->ne[2], 1);
+        ggml_cuda_kernel_launch(kernel, ggml_cuda_kernel_launch_params(blocks, dim3(S*parts, 1, 1), 0, ctx.stream()), args);
+    };
     if (args.n_tokens == 1) {
-        ggml_cuda_kernel_launch(gdn_inputs_f32<S, 1>, params, args);
+        launch(gdn_inputs_f32<S, 1, 1>, 1);
     } else if (args.n_tokens <= 16) {
-        ggml_cuda_kernel_launch(gdn_inputs_f32<S, 16>, params, args);
+        launch(gdn_inputs_f32<S, 16, 4>, 4);
     } else {
-        ggml_cuda_kernel_launch(gdn_inputs_f32<S, GDN_INPUTS_TOKENS>, params, args);
+        launch(gdn_inputs_f32<S, GDN_INPUTS_TOKENS, 4>, 4);
     }
 }

@@ -90,38 +90,64 @@ struct gdn_trace_column {
         }
     }
 
+    // This lane's rows of a vector.
+    struct rows {
+        float v[R][4];
+
+        __device__ __forceinline__ rows(const float * x, int lane) {
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                *(float4 *) v[r] = ((const float4 *) x)[lane + LANES * r];
+            }
+        }
+    };
+
+    // Gates of this lane's rows, or the one of all.
+    struct gates {
+        float v[KDA ? R : 1][KDA ? 4 : 1];
+
+        __device__ __forceinline__ gates(const float * alpha, int lane) {
+            if constexpr (KDA) {
+#pragma unroll
+                for (int r = 0; r < R; ++r) {
+                    *(float4 *) v[r] = ((const float4 *) alpha)[lane + LANES * r];
+                }
+            } else {
+                v[0][0] = alpha[0];
+            }
+        }
+    };
+
     // The two halves of S' = alpha S + k u^T. Replay and run share them, rounding included.
-    __device__ __forceinline__ void decay(const float * alpha, int lane) {
+    __device__ __forceinline__ void decay(const gates & alpha) {
 #pragma unroll
         for (int r = 0; r < R; ++r) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                s[r][i] = __fmul_rn(s[r][i], alpha[KDA ? 4 * (lane + LANES * r) + i : 0]);
+                s[r][i] = __fmul_rn(s[r][i], alpha.v[KDA ? r : 0][KDA ? i : 0]);
             }
         }
     }
 
-    __device__ __forceinline__ void update(const float * k, float u, int lane) {
+    __device__ __forceinline__ void update(const rows & k, float u) {
 #pragma unroll
         for (int r = 0; r < R; ++r) {
-            const float4 kr = ((const float4 *) k)[lane + LANES * r];
-            s[r][0] = __fmaf_rn(kr.x, u, s[r][0]);
-            s[r][1] = __fmaf_rn(kr.y, u, s[r][1]);
-            s[r][2] = __fmaf_rn(kr.z, u, s[r][2]);
-            s[r][3] = __fmaf_rn(kr.w, u, s[r][3]);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                s[r][i] = __fmaf_rn(k.v[r][i], u, s[r][i]);
+            }
         }
     }
 
     // This lane's part of a product; sum() of the parts is the product.
-    __device__ __forceinline__ float dot(const float * x, int lane) const {
+    __device__ __forceinline__ float dot(const rows & x) const {
         float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
 #pragma unroll
         for (int r = 0; r < R; ++r) {
-            const float4 xr = ((const float4 *) x)[lane + LANES * r];
-            sum[0] = fmaf(s[r][0], xr.x, sum[0]);
-            sum[1] = fmaf(s[r][1], xr.y, sum[1]);
-            sum[2] = fmaf(s[r][2], xr.z, sum[2]);
-            sum[3] = fmaf(s[r][3], xr.w, sum[3]);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                sum[i] = fmaf(s[r][i], x.v[r][i], sum[i]);
+            }
         }
         return (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
@@ -131,10 +157,24 @@ struct gdn_trace_column {
     }
 };
 
+// What a lane needs of a new token.
+template <int S, bool KDA>
+struct gdn_trace_token {
+    using column = gdn_trace_column<S, KDA>;
+
+    typename column::rows  k, q;
+    typename column::gates alpha;
+    float beta, w;
+
+    __device__ __forceinline__ gdn_trace_token(const gdn_trace_tile<S, KDA> & tile, const float (*tile_q)[S], const float * tile_beta, int i, int lane, int c) :
+        k(tile.k[i], lane), q(tile_q[i], lane), alpha(tile.alpha[i], lane), beta(tile_beta[i]), w(tile.w[i][c]) {}
+};
+
 template <int S, bool KDA>
 __global__ void __launch_bounds__(gdn_trace_column<S, KDA>::LANES * GDN_COLUMNS)
 gated_delta_net_trace_cuda(const gdn_trace_args a) {
     using column_t = gdn_trace_column<S, KDA>;
+    using token_t  = gdn_trace_token<S, KDA>;
     constexpr int LANES   = column_t::LANES;
     constexpr int THREADS = LANES * GDN_COLUMNS;
     constexpr int G       = KDA ? S : 1;
@@ -220,9 +260,10 @@ gated_delta_net_trace_cuda(const gdn_trace_args a) {
             gdn_copied();
             __syncthreads();
         }
+#pragma unroll 4
         for (int t = 0; t < n; ++t) {
-            column.decay(old.alpha[t], lane);
-            column.update(old.k[t], old.w[t][c], lane);
+            column.decay({ old.alpha[t], lane });
+            column.update({ old.k[t], lane }, old.w[t][c]);
         }
     }
 
@@ -252,27 +293,36 @@ gated_delta_net_trace_cuda(const gdn_trace_args a) {
                 trace_g[(1 - half) * half_g + ((int64_t) (t0 + i / G - n_commit) * a.H_v + h) * G + i % G] = g;
             }
         }
-        // A token's output is added up while the next one is computed.
+        // A token's output is added up together with what the next one reads of the state, and the next one's inputs are
+        // read before: nothing but the state itself is waited for from one token to the next.
+        const int64_t step = (int64_t) a.H_v * S;
+        float * out   = a.out + ((int64_t) (seq * a.n_tokens + t0) * a.H_v + h) * S + col;
+        float * new_u = trace_u + (int64_t) (t0 - n_commit) * step + col;
         float out_part = 0.0f;
-        for (int i = 0; i <= n; ++i) {
-            const int   t = t0 + i;
-            const float o = column_t::sum(out_part);
-            if (i > 0 && lane == 0) {
-                a.out[((int64_t) (seq * a.n_tokens + t - 1) * a.H_v + h) * S + col] = o * a.scale;
-            }
-            if (i == n) {
-                break;
-            }
-            if (t == n_commit && t > 0) {
+        token_t next(tile, tile_q, tile_beta, 0, lane, c);
+#pragma unroll 2
+        for (int i = 0; i < n; ++i) {
+            const token_t x = next;
+            next = token_t(tile, tile_q, tile_beta, min(i + 1, n - 1), lane, c);
+            if (t0 + i == n_commit && t0 + i > 0) {
                 column.store(state, lane);
             }
-            column.decay(tile.alpha[i], lane);
-            const float u = tile_beta[i] * (tile.w[i][c] - column_t::sum(column.dot(tile.k[i], lane)));
-            column.update(tile.k[i], u, lane);
-            out_part = column.dot(tile_q[i], lane);
-            if (lane == 0 && t >= n_commit) {
-                trace_u[(int64_t) (t - n_commit) * a.H_v * S + col] = u;
+            column.decay(x.alpha);
+            const float read = column_t::sum(column.dot(x.k));
+            const float o    = column_t::sum(out_part);
+            const float u    = x.beta * (x.w - read);
+            column.update(x.k, u);
+            out_part = column.dot(x.q);
+            if (lane == 0 && i > 0) {
+                out[(i - 1) * step] = o * a.scale;
             }
+            if (lane == 0 && t0 + i >= n_commit) {
+                new_u[i * step] = u;
+            }
+        }
+        const float o = column_t::sum(out_part);
+        if (lane == 0) {
+            out[(n - 1) * step] = o * a.scale;
         }
     }
 }
