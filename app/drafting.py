@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 _FENCES: Final = re.compile(r"^`{3,}", re.MULTILINE)
-_FILE: Final = re.compile(
-    r"(?:\A|(?<=\n\n))File `([^\n]+)`:\n\n(`{3,})[^\n`]*\n((?:.*\n)*?)\2(?:\n\n|\Z)"
-)
-"""What `Attachment.message` makes of a file, with the room behind it."""
+_HEAD: Final = re.compile(r"(?:\A|(?<=\n\n))File `([^\n]+)`:\n\n(`{3,})[^\n`]*(?=\n)")
+"""With which `Attachment.message` begins a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +50,18 @@ class Draft:
         """What `message` made one text of, as far as that can be seen: a paste is text."""
         words: list[str] = []
         files: list[Attachment] = []
-        end = 0
-        for found in _FILE.finditer(message):
-            file = Attachment(found[1], found[3])
-            if file.message() == found[0].rstrip("\n"):
-                words.append(message[end : found.start()])
+        end, ended = 0, f"{message}\n\n"
+        for head in _HEAD.finditer(message):
+            # No line of a file begins with its fence, so the next one that does ends it.
+            last = ended.find(f"\n{head[2]}", head.end()) + 1
+            after = last + len(head[2])
+            if head.start() < end or not last or not ended.startswith("\n\n", after):
+                continue
+            file = Attachment(head[1], ended[head.end() + 1 : last])
+            if file.message() == ended[head.start() : after]:
+                words.append(message[end : head.start()])
                 files.append(file)
-                end = found.end()
+                end = after + 2
         words.append(message[end:])
         text = "\n\n".join(part for part in (w.strip("\n") for w in words) if part)
         return cls(text if files else message, tuple(files))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,14 @@ def test_what_was_sent_is_told_apart_again(words: str, sent: list[Attachment]) -
     assert found.text == words
     assert [a.name for a in found.attachments] == [a.name for a in sent]
     assert [a.message() for a in found.attachments] == [a.message() for a in sent]
+
+
+@pytest.mark.parametrize("end", ["", "```"])
+def test_headings_without_an_end_are_read_once(end: str) -> None:
+    message = "File `a`:\n\n```\n" * 20_000 + end
+    begin = time.process_time()
+    assert not Draft.of_message(message).attachments
+    assert time.process_time() - begin < 1  # 0.05 s; each beside all that follows: minutes
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,7 @@ class FindBar(QFrame):
         size, lines = self._lines.get((turn.id, thinking), (0, []))
         if size != len(text):
             lines = visible(text).split("\n") if plain else shown.lines(text)
+            lines = [line.replace("\u00a0", " ") for line in lines]  # as Qt's search reads them
             self._lines[turn.id, thinking] = len(text), lines
         return lines
 

@@ -31,7 +31,6 @@ LABEL: Final = r"\d{1,4}|[^\W\d][\w-]{0,39}"
 """What a footnote is called: a number, or a name."""
 
 _NOTE: Final = re.compile(rf"\[\^({LABEL})\](?!\()")
-_NAMED: Final = re.compile(r"^[ \t>]*\[\^([^\W\d][\w-]{0,39})\]:", re.MULTILINE)
 _ENDING: Final = re.compile(r"[\w.,;)\]*~`%]\Z|[^\W_][)\]*_~`]*[!?:]+\Z")
 """What there can be a note to ends so, as far as it is ASCII: not `(?:` or `(?!`."""
 
@@ -79,11 +78,6 @@ def parse(
     """The tokens of the text of one block. `names` are those of footnotes that there are, None
     where that is not known: then what looks like a name is one."""
     return _parser().parseInline(source, {"cell": cell, "names": names})[0].children or []
-
-
-def names(document: str) -> frozenset[str]:
-    """Of the footnotes in it that have one."""
-    return frozenset(_NAMED.findall(document)) if "[^" in document else frozenset()
 
 
 def closing(address: str) -> int:

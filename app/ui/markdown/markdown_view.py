@@ -7,10 +7,10 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from app.ui.markdown import inline
 from app.ui.markdown.document import DocumentWriter, Kind
 from app.ui.markdown.held import HeldSheet
 from app.ui.markdown.highlight import Highlighter
+from app.ui.markdown.notes import names
 from app.ui.markdown.sliced import Sliced
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
@@ -50,7 +50,7 @@ class MarkdownView(TextView):
 
     def add(self, text: str) -> None:
         if self._writer.names is None:  # nothing is written
-            self._writer.names = inline.names(self._source())
+            self._writer.names = names(self._source())
         self._slices.add(text)
 
     def finish(self) -> None:
@@ -83,12 +83,11 @@ class MarkdownView(TextView):
     def _close(self) -> None:
         """Notes that have names end a text, and what refers to them is set by their names: so now
         the text is written again if there are such."""
-        source = self._source()
-        if inline.names(source) != self._writer.names:
+        if (known := names(self._source())) != self._writer.names:
             self.restart()
-            self._writer.names = inline.names(source)
+            self._writer.names = known
             self._finished = True
-            self._feed(source)
+            self._slices.add(self._source())
             return
         self._closed = True
         self._stream.finish()

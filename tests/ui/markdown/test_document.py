@@ -26,6 +26,8 @@ from app.ui.markdown.copying import difference, markdown, plain_text
 from app.ui.markdown.document import CHUNK, DocumentWriter, Kind
 from app.ui.markdown.formats import Mark
 from app.ui.markdown.markdown_view import MarkdownView
+from app.ui.markdown.notes import names
+from app.ui.markdown.shown import lines, may_show
 from app.ui.markdown.stream import MarkdownStream
 from app.ui.markdown.text_view import TextView
 from app.ui.window.main_window import MainWindow
@@ -515,6 +517,42 @@ def test_a_name_that_no_note_has_refers_to_none(
     view.rewrite()
     qtbot.waitUntil(lambda: view.rendered)
     assert "[^src]" not in everything(view.document())
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("A claim[^a].\n\n[^a]: What it says.", {"a"}),
+        ("> [^q]: Quoted.\n\n- [^i]: In an item.\n- > [^both]: There too.", {"q", "i", "both"}),
+        ("```\n[^code]: as it is written\n```\n\n    [^more]: of it", set()),
+        ("A line\n[^open]: and its end is not there", {"open"}),
+        ("[^1]: A number needs no name.", set()),
+    ],
+)
+def test_the_names_are_those_of_notes_on_the_page(text: str, known: set[str]) -> None:
+    assert names(text) == known
+
+
+def test_an_answer_with_a_named_note_ends_in_slices(qtbot: QtBot, look: Theme) -> None:
+    came = ["A claim[^src] and more. " * 2000]
+    view = MarkdownView("Answer", lambda: "".join(came))
+    qtbot.addWidget(view)
+    view.add(came[0])
+    qtbot.waitUntil(lambda: view.rendered)
+    came.append("\n" + NOTE)
+    view.add(came[1])
+    view.finish()
+    assert not view.rendered  # all of it in one turn would hold the window
+    qtbot.waitUntil(lambda: view.rendered and "[^" not in everything(view.document()))
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [("See [Link](https://a.b)s", "Links"), ("[a](b)[c](d)", "ac"), ("H[^1]2", "H12")],
+)
+def test_a_word_on_the_page_is_looked_for_there(look: Theme, source: str, word: str) -> None:
+    assert word in "".join(lines(source))
+    assert may_show(source, word)
 
 
 def test_a_name_is_set_when_its_note_has_come(qtbot: QtBot, look: Theme) -> None:
