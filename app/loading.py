@@ -19,8 +19,8 @@ class LoadChoice:
 
     `draft` False leaves the drafter out; `draft_backend` None puts it beside the target.
     `n_ctx` is the context in tokens, None as many as fit, `threads` None one for each core,
-    `kv_type` None as exact as the weights. `device`
-    names one device, in place of `backend`. Raises `OptionError` for what cannot be loaded.
+    `kv_type` None as exact as the weights. `device` names one device, in place of `backend`.
+    Raises `OptionError` for what cannot be loaded.
     """
 
     model: str = catalog.DEMO.id

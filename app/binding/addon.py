@@ -13,6 +13,7 @@ import json
 import sysconfig
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -64,7 +65,9 @@ def check(library: Path) -> None:
 
 
 def install(archive: Path, folder: Path) -> Manifest:
-    """Puts what the archive holds into `folder`, all of it or nothing.
+    """Puts what the archive holds into `folder`, once all of it is seen to be whole.
+
+    A folder that cannot be written any more in between leaves the backend refused by its manifest.
 
     Raises DeviceError for an archive that is damaged or for another engine, OutputError where it
     cannot be read or the folder not be written.
@@ -84,7 +87,8 @@ def install(archive: Path, folder: Path) -> Manifest:
                 # The library last: whoever looks meanwhile finds it only with all that it needs.
                 for name in sorted(names, key=lambda name: name == manifest.library):
                     Path(place, name).replace(folder / name)
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
+    # An archive with a secret is a RuntimeError, and so is one that is packed in a way not known.
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, RuntimeError) as error:
         raise DeviceError(
             f"`{archive}` is no whole archive of a backend.", remedy="Get it again."
         ) from error
@@ -115,7 +119,7 @@ def _read(name: str, content: bytes) -> Manifest:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DeviceError(f"`{name}` is no manifest of a backend.", remedy=_REMEDY) from error
-    inside = all(Path(file).name == file for file in manifest.files)
+    inside = all(Path(file).name == file not in ("", "..") for file in manifest.files)
     if (
         not inside
         or manifest.library not in manifest.files

@@ -15,10 +15,14 @@ from app.binding.records import DeviceInfo
 
 
 def remember(device: DeviceInfo, model: str, rate: float) -> None:
-    """`rate` in tokens/s; `model` is the same for the same files."""
+    """`rate` in tokens/s; `model` is the same for the same files, all of it on the device.
+
+    The best of a model stays: it is slower where another program has the device too, and only the
+    device that is chosen is measured again.
+    """
     rates = _rates(device)
-    rates.pop(model, None)
-    kept.keep(_file(), _name(device), dict([*rates.items(), (model, rate)][-8:]))
+    best = max(rate, rates.pop(model, rate))
+    kept.keep(_file(), _name(device), dict([*rates.items(), (model, best)][-8:]))
 
 
 def ratio(device: DeviceInfo, other: DeviceInfo) -> float | None:
@@ -31,7 +35,8 @@ def ratio(device: DeviceInfo, other: DeviceInfo) -> float | None:
 def _rates(device: DeviceInfo) -> dict[str, float]:
     with contextlib.suppress(AttributeError, TypeError, ValueError):
         found = kept.find(_file(), _name(device))
-        return {str(model): rate for model, rate in found.items() if float(rate) > 0}
+        rates = {str(model): float(rate) for model, rate in found.items()}
+        return {model: rate for model, rate in rates.items() if 0 < rate < math.inf}
     return {}
 
 

@@ -23,7 +23,7 @@ from typing import Final
 from app.cli import loading
 from app.cli.command import Context, Job, Result
 from app.conversation import ChatMessage, Role
-from app.engine import Answer, AskParams, Plain, RoundTotals, Speedup
+from app.engine import Answer, AskParams, Plain, RoundTotals, Speedup, Unmeasured
 from app.errors import OptionError
 from app.loading import LoadChoice
 
@@ -70,6 +70,8 @@ class _Mode:
 
     def speedup(self, plain: _Mode) -> Speedup:
         """No answer is faster than by its length; so the one in the middle is not either."""
+        if self.totals.rounds and not self.totals.drafted:
+            return Speedup(None, plain.rate, Unmeasured.UNDRAFTED)
         length = statistics.median(self.lengths) if self.lengths else None
         return Speedup.between(self.rate, Plain(plain.rate), length)
 

@@ -49,8 +49,9 @@ class LoadedPair:
         self.native, fallback = _load(params, progress)
         try:
             model = _described(self.native, params, fallback)
-            # Two backends may drive one device.
-            self._key = key_of(params, f"{model.device.backend} {model.device.description}")
+            # Two backends may drive one device, and a part of the layers may be beside it.
+            place = f"{model.device.backend} {model.device.description} {model.layers_on_device}"
+            self._key = key_of(params, place)
             self._models_key = models_key_of(params)
             self.model = replace(model, exact=_known_exact(self._key))
             self._check_numbers()
@@ -200,7 +201,8 @@ class LoadedPair:
             before = after
         self.native.reset()
         found = self.plain.at(read)
-        if found.tokens_per_s and not found.uneven:
+        whole = self.model.layers_on_device == self.model.layers
+        if found.tokens_per_s and not found.uneven and whole:
             remember_speed(self.model.device, self._models_key, found.tokens_per_s)
         return found
 

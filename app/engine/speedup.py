@@ -13,8 +13,9 @@ from typing import Final, Self
 from app.engine.plain import Plain
 from app.engine.stats import RoundTotals, steady
 
-_ROUNDING: Final = 1e-9
-"""Of two numbers that are computed in two ways and the same."""
+_NOISE: Final = 0.03
+"""Of two rates that are measured one after the other on a quiet machine: a gain that seems larger
+than can be by no more than this is as large as can be."""
 
 
 class Unmeasured(StrEnum):
@@ -65,11 +66,11 @@ class Speedup:
         """Of a rate at which rounds gave `length` tokens each.
 
         A round does all that a plain step does. So it is never the quicker one, and the speed-up
-        never above `length`: where it seems so, other work held up the plain steps.
+        never above `length`: where it is by more than noise, other work held up the plain steps.
         """
         if not tokens_per_s or not length or not plain.tokens_per_s:
             return cls(None, plain.tokens_per_s, Unmeasured.NO_PLAIN)
         times = tokens_per_s / plain.tokens_per_s
-        if plain.uneven or times > length * (1 + _ROUNDING):
+        if plain.uneven or times > length * (1 + _NOISE):
             return cls(None, None, Unmeasured.UNEVEN)
-        return cls(times, plain.tokens_per_s)
+        return cls(min(times, length), plain.tokens_per_s)

@@ -108,8 +108,8 @@ typedef struct slip_device {
     char     description[128]; /* what a person calls it */
     int32_t  kind;             /* slip_device_kind */
     uint64_t memory_total;     /* bytes; 0 if the device does not say */
-    uint64_t memory_free;      /* of a graphics card no more than the environment variable SLIPSTREAM_GPU_MEMORY
-                                * says in bytes: what is to be left to others is no part of it */
+    uint64_t memory_free;      /* both of a graphics card no more than the environment variable SLIPSTREAM_GPU_MEMORY
+                                * says in bytes: what is to be left to others is no part of them */
 } slip_device;
 
 /* Number of devices that ggml can use; the CPU comes first. */

@@ -36,7 +36,7 @@ ggml_backend_dev_t slip_device_find(const char * name) {
         "Ask `slipstream devices` which there are.");
 }
 
-// Bytes of a graphics card that may be taken as free, where the environment names fewer than there are.
+// Bytes of a graphics card as if it had no more, where the environment names fewer than there are.
 static uint64_t most_of_gpu() {
     const char * named = std::getenv("SLIPSTREAM_GPU_MEMORY");
     const uint64_t bytes = named ? std::strtoull(named, nullptr, 10) : 0;
@@ -57,7 +57,7 @@ slip_device slip_device_describe(ggml_backend_dev_t device) {
     ggml_backend_dev_memory(device, &free, &total);
     // Of the processor's, ggml says that all of it is free.
     out.memory_free  = out.kind == SLIP_DEVICE_CPU ? slip_host_memory_free() : std::min(uint64_t(free), most_of_gpu());
-    out.memory_total = total;
+    out.memory_total = out.kind == SLIP_DEVICE_CPU ? total : std::min(uint64_t(total), most_of_gpu());
     return out;
 }
 

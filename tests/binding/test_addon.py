@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shutil
@@ -62,7 +63,7 @@ def archive(tmp_path: Path, library: bytes) -> Make:
             **said,
         }
         made = tmp_path / "add.zip"
-        with zipfile.ZipFile(made, "w") as opened:
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as opened:
             opened.writestr("libggml-add.json", json.dumps(manifest))
             for name, content in (files | (more or {})).items():
                 opened.writestr(name, content)
@@ -130,6 +131,8 @@ def test_one_that_the_engine_has_left_behind_is_not_loaded(
         ({"files": {LIBRARY: "0" * 64}}, "other files than it says"),
         ({"files": {}}, "does not say"),
         ({"files": {"../../" + LIBRARY: "0" * 64}}, "does not say"),
+        ({"files": {LIBRARY: "0" * 64, "..": "0" * 64}}, "does not say"),
+        ({"files": {LIBRARY: "0" * 64, "": "0" * 64}}, "does not say"),
         ({"files": []}, "no manifest"),
         ({"library": "libggml-other.so"}, "does not say"),
         ({"more": {"run.py": b"import os"}}, "other files than it says"),
@@ -145,21 +148,35 @@ def test_an_archive_that_is_not_what_it_says_leaves_nothing(
     assert not (folder.parent / "run.py").exists()
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "other", "bytes"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "other", "secret"])
 def test_a_damaged_archive_leaves_nothing(archive: Make, folder: Path, damage: str) -> None:
     made = archive()
-    whole = bytearray(made.read_bytes())
-    if damage == "cut":
-        made.write_bytes(whole[: len(whole) // 2])
-    elif damage == "bytes":
-        at = whole.index(b"ggml_backend_of_another_program")
-        whole[at] ^= 1
-        made.write_bytes(whole)
-    else:
-        made.write_bytes(b"" if damage == "empty" else b"no archive" * 99)
+    whole = made.read_bytes()
+    at = whole.index(b"PK\1\2")  # the first file's entry in the directory
+    made.write_bytes(
+        {
+            "cut": whole[: len(whole) // 2],
+            "empty": b"",
+            "other": b"no archive" * 99,
+            "secret": whole[: at + 8] + bytes([whole[at + 8] | 1]) + whole[at + 9 :],
+        }[damage]
+    )
     with pytest.raises(DeviceError, match="no whole archive"):
         addon.install(made, folder)
     assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_a_byte_that_is_wrong_is_found_wherever_it_is(archive: Make, folder: Path) -> None:
+    made = archive()
+    whole = made.read_bytes()
+    packed = range(200, whole.index(b"PK\1\2"), 23)  # behind the manifest's head
+    for at in packed:
+        made.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        with contextlib.suppress(DeviceError):
+            addon.install(made, folder)
+            addon.check(folder / LIBRARY)  # it was in what nobody reads
+            shutil.rmtree(folder)
+        assert not folder.exists() or not list(folder.iterdir())
 
 
 def test_a_folder_that_cannot_be_written_says_so(archive: Make, tmp_path: Path) -> None:

@@ -46,17 +46,19 @@ def test_of_one_type_the_faster_by_a_model_that_both_have_run() -> None:
     assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE  # by another model
     speeds.remember(LARGE, "a", 57.0)
     assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE  # that is no difference
-    speeds.remember(LARGE, "a", 50.0)
+    speeds.remember(SMALL, "a", 70.0)
     for known in ((CPU, SMALL, LARGE), (CPU, LARGE, SMALL)):
         assert preferred_gpu(known) is SMALL
         assert choose_device(Backend.AUTO, known) == (SMALL, "")
+    speeds.remember(SMALL, "a", 20.0)  # while a game ran
+    assert preferred_gpu((CPU, SMALL, LARGE)) is SMALL
 
 
 def test_the_slower_of_two_backends_of_one_card_is_left() -> None:
     speeds.remember(LARGE, "a", 100.0)
     speeds.remember(TWIN, "a", 150.0)
     assert preferred_gpu((CPU, TWIN, LARGE)) is TWIN
-    speeds.remember(TWIN, "a", 90.0)
+    speeds.remember(LARGE, "a", 200.0)
     assert preferred_gpu((CPU, TWIN, LARGE)) is LARGE
 
 
@@ -67,12 +69,13 @@ def test_a_speed_does_not_outweigh_the_type() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", ["[]", '{" Small": 1}', '{" Small": {"a": "b"}}', '{" Small": {"a": 0}}']
+    "damaged", ["1", "[]", '{"a": "b"}', '{"a": 0}', '{"a": NaN}', '{"a": 1e999}', '{"a": [2]}']
 )
-def test_damaged_speeds_are_none(kept: str) -> None:
-    speeds.remember(LARGE, "a", 1.0)
-    (paths.cache() / "speeds.json").write_text(kept, encoding="utf-8")
+def test_damaged_speeds_are_none(damaged: str) -> None:
+    file = f'{{" Large": {{"a": 1.0}}, " Small": {damaged}}}'
+    (paths.cache() / "speeds.json").write_text(file, encoding="utf-8")
     assert preferred_gpu((CPU, SMALL, LARGE)) is LARGE
+    assert speeds.ratio(SMALL, LARGE) is None
 
 
 def test_a_device_can_be_named() -> None:

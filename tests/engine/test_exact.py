@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import app.engine.pair as pair_module
 from app import paths
 from app.binding import NativePair
 from app.engine import Backend, LoadParams
@@ -78,6 +80,12 @@ def test_what_was_found_is_kept_for_the_next_load(
     assert list(json.loads((tmp_path / "exact.json").read_text()).values()) == [True]
     for again in load():
         assert again.model.exact is True
+    described = pair_module._described
+    monkeypatch.setattr(
+        pair_module, "_described", lambda *of: replace(described(*of), layers_on_device=3)
+    )
+    for partly in load():
+        assert partly.model.exact is None  # other processors do other parts of it
 
 
 @of_the_cpu

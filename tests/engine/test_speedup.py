@@ -50,7 +50,7 @@ def test_it_is_the_rate_over_the_plain_one() -> None:
         (totals(2, 4), PLAIN, 2.0, Unmeasured.PACE),
         (totals(2, 4), PLAIN, 0.0, Unmeasured.PACE),
         (totals(2, 4), Plain(50.0, uneven=True), None, Unmeasured.UNEVEN),
-        (totals(2, 4, ms=19.9), PLAIN, None, Unmeasured.UNEVEN),  # a plain step takes 20 ms
+        (totals(2, 4, ms=19.0), PLAIN, None, Unmeasured.UNEVEN),  # a plain step takes 20 ms
     ],
 )
 def test_why_there_is_none(
@@ -62,11 +62,12 @@ def test_why_there_is_none(
 
 
 def test_a_rate_that_cannot_be_so_is_not_told_either() -> None:
-    assert Speedup.of(totals(2, 4, ms=19.9), PLAIN).plain_tokens_per_s is None
+    assert Speedup.of(totals(2, 4, ms=19.0), PLAIN).plain_tokens_per_s is None
 
 
 def test_a_round_may_cost_as_much_as_a_plain_step() -> None:
-    assert Speedup.of(totals(2, 4, 4, ms=20.0), PLAIN).times == pytest.approx(13 / 3)
+    for ms in (20.0, 19.8, 19.5):  # noise is no other program
+        assert Speedup.of(totals(2, 4, 4, ms=ms), PLAIN).times == pytest.approx(13 / 3)
 
 
 @given(
@@ -80,7 +81,7 @@ def test_it_is_never_above_the_mean_accepted_length(
     rounds = totals(*accepted, ms=ms, drafted=15)
     told = Speedup.of(rounds, Plain(rate))
     assert rounds.mean_accepted_length is not None
-    assert told.times is None or told.times <= rounds.mean_accepted_length * (1 + 1e-6)
+    assert told.times is None or told.times <= rounds.mean_accepted_length
     assert (told.times is None) is (told.why is not None)
 
 

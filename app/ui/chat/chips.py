@@ -1,4 +1,8 @@
-"""What goes with a message: a chip for each file, with its tokens, that can be taken away."""
+"""What goes with a message: a chip for each file.
+
+Of one that is written they tell the tokens, and take the file away; of one that was asked they tell
+the lines, and show the file.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ class Chips(QWidget):
             button.hide()
             button.deleteLater()
         self.buttons = []
-        shown = attachments if len(attachments) <= _SEEN else attachments[: _SEEN - 1]
+        shown = _seen(attachments)
         for place, attachment in enumerate(shown):
             text = f"{_short(attachment.name)} · {_size(attachment, tokens.get(attachment))}"
             self._add(text, f"Take away {attachment.name}", place)
@@ -49,8 +53,7 @@ class Chips(QWidget):
         self.setVisible(bool(attachments))
 
     def _add(self, text: str, label: str, place: int) -> None:
-        button = IconButton("close", label, kind="outline", text=text, size=14)
-        button.setMinimumWidth(1)  # Qt leaves out the middle of what is too long
+        button = _chip("close", label, text)
         button.clicked.connect(lambda: self.removed.emit(place))
         self._column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         self.buttons.append(button)
@@ -58,18 +61,24 @@ class Chips(QWidget):
 
 def file_chips(files: tuple[Attachment, ...]) -> list[IconButton]:
     """Of the files in a question that was asked: pressed, they are to be shown."""
-    seen = files if len(files) <= _SEEN else files[: _SEEN - 1]
+    seen = _seen(files)
     told = [
         (f"{_short(file.name)} · {words.number(file.text.count(_LINE), 'line')}", file.name)
         for file in seen
     ]
     if more := len(files) - len(seen):
         told.append((words.number(more, "more file"), "all files"))
-    chips = []
-    for text, what in told:
-        chips.append(IconButton("attach", f"Show {what}", kind="outline", text=text, size=14))
-        chips[-1].setMinimumWidth(1)
-    return chips
+    return [_chip("attach", f"Show {what}", text) for text, what in told]
+
+
+def _seen(files: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+    return files if len(files) <= _SEEN else files[: _SEEN - 1]
+
+
+def _chip(icon: str, label: str, text: str) -> IconButton:
+    result = IconButton(icon, label, kind="outline", text=text, size=14)
+    result.setMinimumWidth(1)  # Qt leaves out the middle of what is too long
+    return result
 
 
 def _short(name: str) -> str:

@@ -91,7 +91,7 @@ def _fell_back(figures: Figures) -> str:
 
 def _dear(figures: Figures) -> str:
     """A plain step beside one at load, when nothing was in the context."""
-    loaded, plain = figures.loaded_tokens_per_s, figures.plain_tokens_per_s
+    loaded, plain = figures.loaded_tokens_per_s, figures.speedup.plain_tokens_per_s
     if not loaded or not plain or loaded / plain < _DEARER:
         return ""
     what = f"A plain step took {loaded / plain:.1f} × as long as when the model was loaded"

@@ -78,7 +78,7 @@ class Answers(QObject):
             live.stop(why)
 
     def _set_rate(self, plain: Plain) -> None:
-        self._loaded_rate = plain.tokens_per_s
+        self._loaded_rate = None if plain.uneven else plain.tokens_per_s
 
     def _ended(self, live: LiveTurn) -> None:
         self._queue.remove(live)

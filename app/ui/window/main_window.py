@@ -644,8 +644,9 @@ class MainWindow(QMainWindow):
         self._show_context()
         counters = self.meters.counters
         if counters.tokens_per_s:
+            gain = self.meters.speedup.times
             self.status_line.tell(
-                f"speed-up {words.times(self.meters.speedup.times)}",
+                *([f"speed-up {words.times(gain)}"] if gain else []),  # why not, the panel tells
                 words.rate(counters.tokens_per_s),
                 f"{words.length(counters.totals.mean_accepted_length)} per round",
             )

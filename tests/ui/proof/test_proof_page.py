@@ -323,7 +323,7 @@ def test_no_replay_without_both_speeds() -> None:
     assert not possible(None)
     assert not possible(replace(FIGURES, plain_tokens_per_s=None))
     assert not possible(replace(FIGURES, totals=RoundTotals(rounds=3, total_ms=30.0)))
-    assert not possible(replace(FIGURES, plain_tokens_per_s=9.9))  # slower than a round
+    assert not possible(replace(FIGURES, plain_tokens_per_s=9.5))  # slower than a round
     assert not possible(replace(FIGURES, plain_uneven=True))
     assert not possible(replace(FIGURES, pace=2.0))
 

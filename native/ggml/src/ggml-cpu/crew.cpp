@@ -187,7 +187,7 @@ struct ggml_crew {
     // Helpers that there are, and what they are to do. Odd: a graph is in work.
     counter graphs;
     int     n_helpers = 0, n_most = 1;
-    bool    over = false; // the thread that it belongs to has ended
+    std::atomic<bool> over { false }; // the thread that it belongs to has ended
     void (* work)(void * ctx, int ith) = nullptr;
     void *  ctx = nullptr;
 
