@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from slipstream_build import shaders, upstream, vulkan
 from tests.conftest import ROOT
 from tests.native.conftest import RunProgram
 
@@ -61,12 +62,20 @@ def test_layers_that_do_not_fit_are_the_processors(lavapipe: dict[str, str]) -> 
     engine_test("test_partly.py", lavapipe, passed=2)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="by the system's shader compiler")
-def test_the_shaders_know_what_cards_can_do(lavapipe: dict[str, str]) -> None:
-    """Names of what is compiled only with integer dot products and cooperative matrices."""
+def test_the_shaders_know_what_their_compiler_does(lavapipe: dict[str, str]) -> None:
+    """Integer dot products and cooperative matrices, by names of what is compiled with them only:
+    all of it by Debian 13's compiler, which is taken unless it cannot be had."""
     library = Path(lavapipe["GGML_BACKEND_PATH"]).read_bytes()
-    for name in (b"matmul_q4_0_q8_1_data", b"_cm1_data", b"_cm2_data"):
-        assert name in library
+    signs = {
+        "integer_dot": b"matmul_q4_0_q8_1_data",
+        "coopmat": b"_cm1_data",
+        "coopmat2": b"_cm2_data",
+    }
+    folder = vulkan._feature_tests(upstream.load())
+    compiler = shaders.compiler(folder)
+    known = shaders.features(compiler, folder)
+    assert {name for name, sign in signs.items() if sign in library} == known & signs.keys()
+    assert known >= shaders.WANTED or compiler == Path(shutil.which("glslc") or "")
 
 
 def test_a_draft_of_few_rows_is_the_whole_heads(lavapipe: dict[str, str]) -> None:
