@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import busy
@@ -31,17 +32,30 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="requests to each server (5)")
     parser.add_argument("--tokens", type=int, default=256, help="in each answer (256)")
     parser.add_argument("--length", type=float, default=6, help="synthetic mean accepted length")
+    parser.add_argument(
+        "--only", choices=("layers", "server", "rounds", "busy"), help="these rows alone"
+    )
+    parser.add_argument("--texts", action="store_true", help="the governor on nine texts, minutes")
+    parser.add_argument(
+        "--cores", type=lambda text: {int(core) for core in text.split(",")}, help="0,1: on Linux"
+    )
     parser.add_argument("server", nargs="*", help="after --: more arguments for llama-server")
     options = parser.parse_args()
     if options.pair and not options.base:
         parser.error("--pair needs --base")
 
-    rows = rewind.measure(options)
-    if options.pair:
-        server = server_bench.measure(options)
-        rows += server + rounds.measure(options, server)
-        rows += busy.measure(options) if options.device == "CPU" else []
-    else:
+    if options.cores:
+        os.sched_setaffinity(0, options.cores)
+
+    def wants(what: str) -> bool:
+        return options.only in (None, what) and (what == "layers" or options.pair is not None)
+
+    rows = rewind.measure(options) if wants("layers") else []
+    server = server_bench.measure(options) if wants("server") else []
+    rows += server
+    rows += rounds.measure(options, server) if wants("rounds") else []
+    rows += busy.measure(options) if wants("busy") and options.device == "CPU" else []
+    if not options.pair:
         progress("no --pair: rounds of llama-server are not measured")
     print(json.dumps([row.json() for row in rows], indent=1) if options.json else table(rows))
 

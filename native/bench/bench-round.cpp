@@ -1,9 +1,11 @@
 // What a round costs on a device, through slipstream.h, and what that means at a synthetic mean
 // accepted length. Prints one JSON object.
 //
-//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts]
+//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds]
 //
-// `texts`: also answers of nine kinds of text under the governor, minutes on a processor.
+// `texts`: also answers of nine kinds of text under the governor, minutes on a processor. `speeds`: tokens a second alone,
+// plain and under the governor, of an answer of eight times ROUNDS tokens each: for a busy machine, where a median is not
+// what an answer takes.
 //
 // A round's graphs have one shape whatever is accepted, so a pair with random weights is timed like
 // a trained one. The governor is the product's own, given the times as they are and acceptance
@@ -146,17 +148,37 @@ void print_texts(opened_pair & pair, const device & d, int block) {
     }
 }
 
+// Tokens a second of plain decoding.
+double plain_speed(opened_pair & pair, int tokens) {
+    pair.read_prompt(k_prompt, false, SLIP_VERIFY_GREEDY);
+    slip_round_result result;
+    double total = 0;
+    for (int i = 0; i < tokens; ++i) {
+        total += round_ms(pair, 0, result);
+    }
+    return tokens / total * 1e3;
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts]\n");
+        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds]\n");
         return 2;
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
     const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
     const bool   with_texts = argc > 6 && std::string(argv[6]) == "texts";
     const char * place = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
+
+    if (argc > 6 && std::string(argv[6]) == "speeds") {
+        opened_pair pair(place, argv[2], argv[3], 4096);
+        double width = 0;
+        const double plain = plain_speed(pair, 8 * rounds);
+        std::printf("{\"plain_tokens_per_s\": %.3f, ", plain);
+        std::printf("\"governed_tokens_per_s\": %.3f}\n", governed(pair, pair.info.block, rate_of(length, pair.info.block), 8 * rounds, width));
+        return 0;
+    }
 
     const slip_costs whole_head = opened_pair(place, argv[2], argv[3], 4096, INT32_MAX).costs();
     opened_pair pair(place, argv[2], argv[3], 4096);

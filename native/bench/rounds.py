@@ -14,13 +14,14 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
     """`server`: the rows of `server_bench`, measured on the same machine before."""
     target, draft = options.pair
     program = options.ours / "bench-round"
-    command = [program, options.device, target, draft, options.length, options.rounds, "texts"]
+    command = [program, options.device, target, draft, options.length, options.rounds]
+    command += ["texts"] if options.texts else []
     progress(" ".join(map(str, command)))
     done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout)
     progress(done.stdout.strip())
     base = {row.name: row.base for row in server}
-    plain_base, round_base = base[server_bench.PLAIN], base[server_bench.ROUND]
+    plain_base, round_base = base.get(server_bench.PLAIN), base.get(server_bench.ROUND)
     where, at = found["device"], f"mean accepted length {options.length:g}"
 
     def row(name: str, unit: str, base: float | None, ours: float, wanted: str = "") -> Row:

@@ -18,13 +18,13 @@ class Row:
     name: str
     unit: str
     base: float | None
-    ours: float
+    ours: float | None
     machine: str
     wanted: str = ""
 
     @property
     def ratio(self) -> float | None:
-        return self.ours / self.base if self.base else None
+        return self.ours / self.base if self.ours is not None and self.base else None
 
     def json(self) -> dict[str, Any]:
         return {
