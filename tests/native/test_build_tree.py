@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from slipstream_build import tree
+from slipstream_build import toolchain, tree
 from slipstream_build.errors import BuildError
 
 
@@ -113,3 +114,22 @@ def test_a_patch_changes_none_of_our_files(pristine: Path, native: Path) -> None
     (native / "ggml/src/kernel.cu").write_text("ours")
     with pytest.raises(BuildError, match=r"native/ggml/src/kernel\.cu"):
         tree._engine_files(pristine, {"vendor/llama.cpp/ggml/src/kernel.cu": b"patched"})
+
+
+@pytest.mark.parametrize("of", ["a copy", "what was moved"])
+def test_a_build_folder_serves_the_place_it_was_made_in(tmp_path: Path, of: str) -> None:
+    """In another one CMake goes on building the sources of the first, and says it built."""
+    built, other = tmp_path / "built", tmp_path / "other"
+    toolchain.drop_copy(built)  # nothing there yet
+    built.mkdir()
+    toolchain.drop_copy(built)  # nothing configured yet
+    (built / "CMakeCache.txt").write_text(f"# x\nCMAKE_CACHEFILE_DIR:INTERNAL={built}\nA:B=C\n")
+    toolchain.drop_copy(built)
+    assert built.is_dir()
+    if of == "a copy":
+        shutil.copytree(built, other)
+    else:
+        built.rename(other)
+    toolchain.drop_copy(other)
+    assert not other.exists()
+    assert built.is_dir() == (of == "a copy")

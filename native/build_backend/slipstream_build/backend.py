@@ -58,6 +58,7 @@ def built(
     started = time.monotonic()
     # CMake ties a build folder to its sources: both lie in the cache, whatever clone asks.
     folder = upstream.home / f"build-backend-{name}-{wheel.short_key(toolchain.describe())}"
+    toolchain.drop_copy(folder)
     patched = tree.prepare(upstream)
     print(f"building the {name} backend in {folder}", flush=True)
     known = {

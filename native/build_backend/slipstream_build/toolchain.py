@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -27,6 +28,18 @@ def describe(portable: bool = False) -> str:
     if "CUDA" in os.environ.get("CMAKE_ARGS", ""):
         parts.append(output(os.environ.get("CUDACXX") or "nvcc", "--version"))
     return "\n".join(parts)
+
+
+def drop_copy(built: Path) -> None:
+    """Remove a build folder that is a copy, or was moved: what CMake wrote there builds the
+    sources that the original was made of."""
+    record = built / "CMakeCache.txt"
+    if not record.is_file():
+        return
+    [line] = re.findall("^CMAKE_CACHEFILE_DIR:INTERNAL=(.*)$", record.read_text("utf-8"), re.M)
+    made_in = Path(line)
+    if not (made_in.exists() and made_in.samefile(built)):
+        shutil.rmtree(built)
 
 
 def cmake(*args: object) -> None:

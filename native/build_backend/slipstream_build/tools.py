@@ -54,6 +54,7 @@ def build(base: bool = False) -> Path:
 
 def _plain_tree(upstream: Upstream, chain: str) -> Path:
     build_dir = wheel.build_dir(upstream, chain, base=True)
+    toolchain.drop_copy(build_dir)
     source = unpack(upstream) / "vendor" / "llama.cpp"
     toolchain.cmake("-S", source, "-B", build_dir, "-G", "Ninja", *wheel.cmake_defines("base"))
     return build_dir

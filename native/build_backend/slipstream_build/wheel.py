@@ -66,6 +66,7 @@ def built_tree(upstream: Upstream, chain: str) -> Path:
     The caller holds the lock.
     """
     folder = build_dir(upstream, chain, base=False)
+    toolchain.drop_copy(folder)
     if _built_key(folder) != (key := content_key(chain)):
         _build(upstream, chain, _wheels() / key)
     else:
@@ -92,6 +93,7 @@ def _build(
     started = time.monotonic()
     source_dir = tree.prepare(upstream)
     built = build_dir(upstream, chain, base=False)
+    toolchain.drop_copy(built)
     state = "incremental" if built.is_dir() else "first, several minutes"
     print(f"building llama-cpp-python {upstream.wheel_version} ({state}) in {built}", flush=True)
     built.mkdir(parents=True, exist_ok=True)
