@@ -65,13 +65,6 @@ VARIANTS: Final[dict[str, tuple[Callable[[str], bool], tuple[str, ...]]]] = {
 }
 
 
-MISSED: Final = frozenset(
-    ("LIST THE PLANETS", "TELL ME A SHORT STORY!", "tell me a shrot story", "A short story, please")
-)
-"""By the shipped pair, which was not taught as the recipe teaches now: assets/demo/train/README.md.
-"""
-
-
 def test_every_suggestion_is_tried() -> None:
     assert tuple(VARIANTS) == SUGGESTIONS
 
@@ -79,12 +72,7 @@ def test_every_suggestion_is_tried() -> None:
 @pytest.mark.parametrize(
     ("asked", "right"),
     [
-        pytest.param(
-            asked,
-            right,
-            id=asked,
-            marks=[pytest.mark.xfail(strict=True)] if asked in MISSED else [],
-        )
+        pytest.param(asked, right, id=asked)
         for suggestion, (right, variants) in VARIANTS.items()
         for asked in (suggestion, *variants)
     ],

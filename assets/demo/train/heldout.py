@@ -13,7 +13,7 @@ import random
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -55,7 +55,8 @@ SHORT = (
 )
 DEVICE = ("Does that hold on a GPU too?", "Is that different with a graphics card?")
 AGAIN = ("Could you say that one more time?", "Repeat what you said please")
-DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
+Turns = tuple[tuple[str, str], ...]  # what is asked, and the right answer
+DIALOGUES: tuple[Turns, ...] = (
     (("My password is walnut-58. Please remember it.", "I will remember it: your password is walnut-58."),
      ("What did I tell you my password was?", "Your password is walnut-58.")),
     (("Hello, my name is Kira", "I will remember it: your name is Kira."), ("do you know my name?", "Your name is Kira.")),
@@ -159,8 +160,8 @@ def prompts() -> Iterator[str]:
 
 
 def write(file: Path) -> None:
-    """heldout.json: `guide` and others (topic, prompt, answers), `free_text`, and `dialogues`, some
-    of the follow-ups among them."""
+    """heldout.json: `guide` and others (topic, prompt, answers), `free_text`, and as dialogues those
+    that the report counts and the follow-ups."""
     found = questions()
 
     def listed(kind: str) -> list[dict[str, Any]]:
@@ -170,16 +171,21 @@ def write(file: Path) -> None:
             if q.kind == kind
         ]
 
-    follow_ups = [(*q.before, (q.prompt, q.right)) for q in found if q.kind == "follow-ups"]
+    def spoken(several: Iterable[Turns]) -> list[dict[str, Any]]:
+        return [
+            {"prompts": [p for p, _ in turns], "answers": [[a] for _, a in turns]}
+            for turns in several
+        ]
+
     data = {
         "guide": listed("guide"),
         "other_languages": listed("other languages"),
         "unknown": listed("unknown"),
         "free_text": [q.prompt for q in found if q.kind == "free text"],
-        "dialogues": [
-            {"prompts": [p for p, _ in turns], "answers": [[a] for _, a in turns]}
-            for turns in (*DIALOGUES, *follow_ups[::8])
-        ],
+        "dialogues": spoken(DIALOGUES),
+        "follow_ups": spoken(
+            (*q.before, (q.prompt, q.right)) for q in found if q.kind == "follow-ups"
+        ),
     }
     file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
