@@ -37,7 +37,7 @@ from app.binding.structs import (
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 9
+ABI: Final = 10
 _INFO, _WARNING = 1, 2  # SLIP_LOG_INFO and SLIP_LOG_WARNING of the header
 
 _native = logging.getLogger("app.native")
@@ -150,7 +150,10 @@ def _declare(lib: ctypes.CDLL) -> None:
             ],
         ),
         "slip_prompt": (c_int32, [pair, POINTER(PromptOptions), POINTER(PromptResult), error]),
-        "slip_round": (c_int32, [pair, c_int32, c_int32, POINTER(RoundResult), error]),
+        "slip_round": (
+            c_int32,
+            [pair, c_int32, c_int32, tokens, c_int32, POINTER(RoundResult), error],
+        ),
         "slip_measure_costs": (c_int32, [pair, POINTER(Costs), error]),
         "slip_probe_exact": (c_int32, [pair, POINTER(Exactness), error]),
         "slip_set_costs": (c_int32, [pair, POINTER(Costs), error]),

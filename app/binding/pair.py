@@ -187,14 +187,18 @@ class NativePair:
         check(status, error)
         return result.token, result.n_reused
 
-    def round(self, n_draft: int, *, governed: bool = False) -> NativeRound:
+    def round(
+        self, n_draft: int, *, governed: bool = False, hint: Sequence[int] = ()
+    ) -> NativeRound:
         """One round with at most `n_draft` drafted tokens; 0 is a plain step.
 
-        `governed`: as many of them as pay.
+        `governed`: as many of them as pay. `hint`: what may come; where the drafter begins as it
+        does, it is verified for the rest of the draft.
         """
-        most = int32(n_draft, "n_draft")
+        most, given = int32(n_draft, "n_draft"), ints(hint)
+        governs = int(governed)
         return self._round(
-            lambda *out: self._lib.slip_round(self.handle, most, int(governed), *out)
+            lambda *out: self._lib.slip_round(self.handle, most, governs, given, len(hint), *out)
         )
 
     def round_given(self, draft: Sequence[int]) -> NativeRound:
@@ -254,6 +258,7 @@ class NativePair:
             reason=_REASONS[result.reason],
             drafted=tuple(result.drafted[: result.n_drafted]),
             emitted=tuple(result.emitted[: result.n_accepted + 1]),
+            own=result.n_own,
             head_rows=result.head_rows,
             syncs=result.n_syncs,
             graphs_run=result.n_graphs_run,

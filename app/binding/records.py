@@ -157,6 +157,7 @@ class NativeRound:
     reason: WidthReason
     drafted: tuple[int, ...]
     emitted: tuple[int, ...]
+    own: int  # of the drafted tokens, the first ones that are the drafter's
     head_rows: int  # that the draft read; 0 where the drafter made none
     syncs: int
     graphs_run: int

@@ -140,6 +140,7 @@ class RoundResult(Structure):
         ("reason", c_int32),
         ("n_drafted", c_int32),
         ("n_accepted", c_int32),
+        ("n_own", c_int32),
         ("head_rows", c_int32),
         ("drafted", c_int32 * MAX_BLOCK),
         ("emitted", c_int32 * (MAX_BLOCK + 1)),

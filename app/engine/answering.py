@@ -170,9 +170,10 @@ class Answering:
         most = max(0, min(width, room) - 1)
         match = self.lookup.find(most) if self._looking_up else None
         copied = match if match and self.lookup.trusts(match) else None
+        hint = self.lookup.hint(most, match) if self._looking_up and not copied else ()
         start = time.perf_counter()
         try:
-            native = self._decode(most, copied)
+            native = self._decode(most, copied, hint)
         except ContextFullError:
             self._reason = FinishReason.CONTEXT
             return Decoded(self.request, "", "", None)
@@ -185,22 +186,28 @@ class Answering:
         unseen = self.model.backend == "gpu" and self._rounds % _UNSEEN == 0
         if unseen or min(native.emitted) <= 0:
             check_numbers(self.native, self.model, self._row)
-        agreed = 0 if copied else _agreed(match, native.drafted)
+        origin, agreed = Origin.DRAFTER, _agreed(hint, native.drafted)
+        accepted = len(native.emitted) - 1
         if copied:
-            self.lookup.record(copied, len(native.emitted) - 1, len(native.drafted))
+            origin, agreed = Origin.LOOKUP, 0
+            self.lookup.record(copied, accepted, len(native.drafted))
+        elif native.own < len(native.drafted):
+            origin, agreed = Origin.BOTH, native.own
+            if accepted >= native.own:
+                self.lookup.record_hint(accepted > native.own)
         piece, used = self._take(native.emitted)
-        origin = Origin.LOOKUP if copied else Origin.DRAFTER
         record = self._record(native, used, seconds, origin, agreed)
         for counted in (self._tally, self._pace, self._rest):
             counted.add(record)
         return Decoded(self.request, piece.text, piece.reasoning, record)
 
-    def _decode(self, most: int, match: Match | None) -> NativeRound:
-        """A round of at most `most` drafted tokens: those of `match`, or the drafter's."""
+    def _decode(self, most: int, match: Match | None, hint: Sequence[int]) -> NativeRound:
+        """A round of at most `most` drafted tokens: those of `match`, or the drafter's, or of
+        `hint` where that begins as they do."""
         if match:
             return self.native.round_given(match.tokens)
         n_draft = most if self._drafting else 0
-        return self.native.round(n_draft, governed=self.params.block is None)
+        return self.native.round(n_draft, governed=self.params.block is None, hint=hint)
 
     def _take_outside(self, tokens: Sequence[int]) -> Event:
         """Adds tokens that belong to no round."""
@@ -304,9 +311,9 @@ class Answering:
         )
 
 
-def _agreed(match: Match | None, drafted: Sequence[int]) -> int:
-    """How many of the first `drafted` tokens the match would have given too."""
-    pairs = zip(match.tokens if match else (), drafted, strict=False)
+def _agreed(hint: Sequence[int], drafted: Sequence[int]) -> int:
+    """How many of the first `drafted` tokens the text would have given too."""
+    pairs = zip(hint, drafted, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 

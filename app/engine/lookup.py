@@ -2,13 +2,14 @@
 
 What is quoted, corrected or listed repeats its source word for word, and the source stands in
 the prompt or in the answer. Such a draft costs nothing to make, and the target verifies it
-like any other. The idea: Saxena, "Prompt Lookup Decoding", 2023.
+like any other. The idea: Saxena, "Prompt Lookup Decoding", 2023. Where too few tokens stood
+together before, the drafter is asked: where it begins as the text went on, that is a copy too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -17,6 +18,9 @@ ROWS: Final = 16
 
 LEAST: Final = 8
 """Tokens that must have stood together before. Shorter stretches come again by chance."""
+
+SHORT: Final = 4
+"""The same where the drafter agrees with what came then."""
 
 _LONGEST: Final = 128  # as far back as a match is measured
 _CANDIDATES: Final = 16  # earlier places that are compared, the latest first
@@ -38,13 +42,46 @@ class Match:
     tokens: tuple[int, ...]
 
 
+@dataclass(slots=True)
+class _Stretches:
+    """Where each stretch of `length` tokens of a text ends."""
+
+    length: int
+    last: dict[tuple[int, ...], int] = field(default_factory=dict)  # the last place behind one
+    before: list[int] = field(default_factory=list)  # behind each place, the one before, or 0
+
+    def add(self, tokens: list[int]) -> None:
+        """The last of them is new."""
+        end = len(tokens)
+        before = 0
+        if end >= self.length:
+            stretch = tuple(tokens[end - self.length :])
+            before = self.last.get(stretch, 0)
+            self.last[stretch] = end
+        self.before.append(before)
+
+    def cut(self, tokens: list[int]) -> None:
+        """The last of them goes."""
+        stretch = tuple(tokens[-self.length :])
+        if before := self.before.pop():
+            self.last[stretch] = before
+        else:
+            self.last.pop(stretch, None)
+
+    def places(self) -> Iterator[int]:
+        """Where the last stretch ended before, the latest first."""
+        end = self.before[-1] if self.before else 0
+        while end:
+            yield end
+            end = self.before[end - 1]
+
+
 class Lookup:
-    """The tokens of a chat, so far, and where each stretch of `LEAST` of them ends."""
+    """The tokens of a chat, so far, and what stood in it before."""
 
     def __init__(self, tokens: Iterable[int] = ()) -> None:
         self._tokens: list[int] = []
-        self._last: dict[tuple[int, ...], int] = {}  # the last place behind a stretch
-        self._before: list[int] = []  # behind each place, the one before of the same stretch, or 0
+        self._long, self._short = _Stretches(LEAST), _Stretches(SHORT)
         self.begin(tokens)
 
     def begin(self, tokens: Iterable[int]) -> None:
@@ -56,6 +93,7 @@ class Lookup:
             held = next(i for i, (old, new) in pairs if old != new)
         self._cut(held)
         self._needed = LEAST
+        self._hints = True
         self._gained = 0
         self._astray = 0  # where the source of a copy went another way; 0: nowhere
         self._since = 0  # tokens that there were then
@@ -64,13 +102,8 @@ class Lookup:
     def extend(self, tokens: Iterable[int]) -> None:
         for token in tokens:
             self._tokens.append(token)
-            end = len(self._tokens)
-            before = 0
-            if end >= LEAST:
-                stretch = tuple(self._tokens[end - LEAST :])
-                before = self._last.get(stretch, 0)
-                self._last[stretch] = end
-            self._before.append(before)
+            self._long.add(self._tokens)
+            self._short.add(self._tokens)
 
     def find(self, most: int) -> Match | None:
         """The longest match, the latest of equals, with at most `most` tokens behind it.
@@ -81,7 +114,7 @@ class Lookup:
         """
         text = self._tokens
         length = place = 0
-        for end in islice(self._places(), _CANDIDATES if most > 0 else 0):
+        for end in islice(self._long.places(), _CANDIDATES if most > 0 else 0):
             if length and (end <= length or text[end - length - 1] != text[-length - 1]):
                 continue  # no longer than that one
             n = LEAST
@@ -94,13 +127,18 @@ class Lookup:
         if not length and (place := self._again()):
             length = LEAST
         n = min(most, length)
-        if n < 1:
-            return None
-        behind = text[place : place + n]
-        period = len(text) - place  # where it repeats itself, it goes on doing so
-        while len(behind) < n:
-            behind.append(behind[-period])
-        return Match(length, place, tuple(behind))
+        return Match(length, place, self._behind(place, n)) if n > 0 else None
+
+    def hint(self, most: int, match: Match | None = None) -> tuple[int, ...]:
+        """`most` tokens that may come where a drafter agrees with the first of them: behind a
+        match that is not trusted, or the latest shorter one. None where there is no such."""
+        place = match.place if match else next(self._short.places(), 0)
+        return self._behind(place, most) if place and self._hints else ()
+
+    def record_hint(self, held: bool) -> None:
+        """Whether what the drafter did not say came. If not, its agreement is worth no more,
+        until a copy holds."""
+        self._hints = held
 
     def trusts(self, match: Match) -> bool:
         """Whether a match is long enough, by what came of those before."""
@@ -120,23 +158,21 @@ class Lookup:
             self._needed = min(2 * max(self._needed, drafted), 2 * _LONGEST)
         elif accepted:
             self._needed = max(LEAST, self._needed // 2)
+        self._hints |= accepted == drafted
 
     def _cut(self, length: int) -> None:
         while len(self._tokens) > length:
-            before = self._before.pop()
-            stretch = tuple(self._tokens[-LEAST:])
+            self._long.cut(self._tokens)
+            self._short.cut(self._tokens)
             self._tokens.pop()
-            if before:
-                self._last[stretch] = before
-            else:
-                self._last.pop(stretch, None)
 
-    def _places(self) -> Iterable[int]:
-        """Where the last stretch ended before, the latest first."""
-        end = self._before[-1] if self._before else 0
-        while end:
-            yield end
-            end = self._before[end - 1]
+    def _behind(self, place: int, n: int) -> tuple[int, ...]:
+        """The `n` tokens behind a place; where it repeats itself, it goes on doing so."""
+        behind = self._tokens[place : place + n]
+        period = len(self._tokens) - place
+        while len(behind) < n:
+            behind.append(behind[-period])
+        return tuple(behind)
 
     def _again(self) -> int:
         """Where the source of a copy goes on behind a difference; 0: nowhere to be seen."""

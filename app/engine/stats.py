@@ -6,8 +6,9 @@ gives belongs to no round, so an answer has ``1 + accepted + rounds`` tokens; wh
 thinking was ended, what ended it and the token behind that belong to none either.
 A round that ends the answer counts its last token as the target's own.
 
-A draft comes from the drafter, or was looked up in the text so far (`lookup`). What the
-drafter is worth, position by position, is counted over its own rounds alone.
+A draft comes from the drafter, or was looked up in the text so far (`lookup`), or begins as
+both have it and goes on as the text did. What the drafter is worth, position by position, is
+counted over its own tokens alone.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Origin(StrEnum):
 
     DRAFTER = "drafter"
     LOOKUP = "lookup"  # the text so far; see `lookup`
+    BOTH = "both"  # the first `RoundRecord.agreed` tokens; those behind them the text so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class RoundRecord:
     len(token_ids) == accepted + 1``. A plain step has an empty `drafted`.
     Times are wall-clock milliseconds. `draft_ms` is None where the device works on
     while the host prepares the verify: `verify_ms` is then the time of both. `agreed` of a
-    drafter's tokens, the first ones, a lookup would have drafted too.
+    drafter's tokens, the first ones, a lookup drafted or would have drafted too.
     """
 
     drafted: tuple[str, ...]
@@ -58,13 +60,20 @@ class RoundRecord:
     agreed: int = 0
 
     @property
+    def own(self) -> int:
+        """Drafted tokens that are the drafter's, the first ones."""
+        if self.origin is Origin.LOOKUP:
+            return 0
+        return self.agreed if self.origin is Origin.BOTH else len(self.drafted)
+
+    @property
     def looked_up(self) -> int:
         """Drafted tokens that came from the text so far."""
-        return len(self.drafted) if self.origin is Origin.LOOKUP else 0
+        return len(self.drafted) - self.own
 
     @property
     def looked_up_accepted(self) -> int:
-        return self.accepted if self.origin is Origin.LOOKUP else 0
+        return max(0, self.accepted - self.own)
 
     @property
     def rejected(self) -> int:
@@ -92,7 +101,7 @@ class RoundTotals:
     bytes_to_host: int = 0
     looked_up: int = 0  # of `drafted`, those out of the text so far
     looked_up_accepted: int = 0
-    agreed: int = 0  # of the drafter's, those that a lookup would have drafted too
+    agreed: int = 0  # of the drafter's, those that a lookup drafted or would have drafted too
     accepted_per_round: tuple[int, ...] = ()
     drafted_at: tuple[int, ...] = ()  # rounds whose drafter drafted position i
     accepted_at: tuple[int, ...] = ()  # ... and had it accepted
@@ -131,8 +140,8 @@ class RoundTotals:
 
     @property
     def rows_from(self) -> dict[str, int]:
-        """Drafted tokens by where they came from; "both": the drafter's, where a lookup would
-        have drafted the same."""
+        """Drafted tokens by where they came from; "both": the drafter's, where a lookup drafted
+        or would have drafted the same."""
         drafter = self.drafted - self.looked_up - self.agreed
         return {"drafter": drafter, "lookup": self.looked_up, "both": self.agreed}
 
@@ -171,8 +180,8 @@ class RoundTally:
         self._draft_ms = (self._draft_ms or 0.0) + (record.draft_ms or 0.0) if apart else None
         self._sums = list(map(add, self._sums, _summed(record)))
         self._accepted_per_round.append(record.accepted)
-        if record.origin is Origin.DRAFTER:
-            self._alike[len(record.drafted), record.accepted] += 1
+        if record.origin is not Origin.LOOKUP:
+            self._alike[record.own, min(record.accepted, record.own)] += 1
 
     @property
     def totals(self) -> RoundTotals:

@@ -105,7 +105,7 @@ double governed(opened_pair & pair, int block, double rate, int tokens, double &
         while (accepted < width - 1 && std::generate_canonical<double, 32>(random) < rate) {
             ++accepted;
         }
-        governor.record(width, accepted, ms);
+        governor.record(width, accepted, width - 1, ms);
         total  += ms;
         done   += 1 + accepted;
         widths += width;
@@ -133,7 +133,7 @@ outcome on_text(opened_pair & pair, const device & d, const text & t, int block)
         ms = round_ms(pair, width - 1, result);
         return width;
     };
-    const auto times = decode(d, t, k_tokens, random, choose, [&](int width, int accepted, int) { governor.record(width, accepted, ms); });
+    const auto times = decode(d, t, k_tokens, random, choose, [&](int width, int accepted, int) { governor.record(width, accepted, width - 1, ms); });
     const double settled = rate(times, k_settled, times.size());
     return { rate(times, 0, times.size()), worst_window(times), settled, settled / best_fixed(d, t, k_tokens, 8) };
 }

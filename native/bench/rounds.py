@@ -9,6 +9,13 @@ from argparse import Namespace
 import server_bench
 from rows import Row, progress
 
+# Mean accepted lengths of copies by script, a block of 16: tests/engine/test_lookup.py.
+LOOKED_UP = {
+    "a text that is repeated": 12.2,
+    "one with another word in twenty": 4.8,
+    "code with three mends": 14.2,
+}
+
 
 def measure(options: Namespace, server: list[Row]) -> list[Row]:
     """`server`: the rows of `server_bench`, measured on the same machine before."""
@@ -22,18 +29,33 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
     progress(done.stdout.strip())
     base = {row.name: row.base for row in server}
     plain_base, round_base = base.get(server_bench.PLAIN), base.get(server_bench.ROUND)
+    server_round = next((row.ours for row in server if row.name == server_bench.ROUND), None)
     where, at = found["device"], f"mean accepted length {options.length:g}"
 
     def row(name: str, unit: str, base: float | None, ours: float, wanted: str = "") -> Row:
         return Row(name, unit, base, ours, where, wanted)
 
     plain, whole, costs = found["plain_ms"], found["round_ms"], found["costs"]
+    looked_up = costs[f"verify_{found['block']}"]  # a round whose draft takes no time
     in_plain = round_base * plain_base / 1000 if round_base and plain_base else None
     gain = options.length / in_plain if in_plain else None
     return [
         row("engine, a plain step", "ms", 1000 / plain_base if plain_base else None, plain),
         row("engine, a round of the whole block", "ms", round_base, whole, "ratio ≤ 0.4"),
         row("the same, in plain steps of that side", "steps", in_plain, whole / plain, "≤ 1.5"),
+        *(
+            [
+                row(
+                    "llama-server's round over the engine's",
+                    "×",
+                    None,
+                    server_round / whole,
+                    "≤ 1.25",
+                )
+            ]
+            if server_round
+            else []
+        ),
         row(
             f"tokens/s over plain, {at}", "×", gain, options.length * plain / whole, "≥ 4 on a GPU"
         ),
@@ -56,6 +78,10 @@ def measure(options: Namespace, server: list[Row]) -> list[Row]:
             "ms",
             costs["draft_whole_head"],
             costs["draft"],
+        ),
+        *(
+            row(f"a copy over plain, {text}", "×", None, length * plain / looked_up)
+            for text, length in LOOKED_UP.items()
         ),
         row("host waits a round", "", 2, found["syncs"], "1"),
         row("bytes to the host a round", "", None, found["bytes_to_host"], "≤ 4096"),

@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 9
+#define SLIP_ABI 10
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -310,6 +310,7 @@ typedef struct slip_round_result {
     int32_t  reason;           /* slip_reason for the width, n_drafted + 1 */
     int32_t  n_drafted;
     int32_t  n_accepted;
+    int32_t  n_own;            /* of the drafted tokens, the first ones that are the drafter's */
     int32_t  head_rows;        /* of the target's head that the draft read; 0 where the drafter made none */
     int32_t  drafted[SLIP_MAX_BLOCK];
     int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens */
@@ -322,11 +323,17 @@ typedef struct slip_round_result {
     int64_t  host_us;
 } slip_round_result;
 
+#define SLIP_AGREED 2 /* tokens that are no chance, where a drafter and a text both have them */
+
 /* One round that verifies at most `n_draft` drafted tokens (0: a plain step; never more than
  * the trained block has, than a micro-batch holds, than the context has room for). With
  * `governed` not 0 it verifies as many of them as pay, perhaps none.
+ * `hint` (NULL: none): `n_hint` tokens that may come. Where the drafter's first SLIP_AGREED are
+ * among its first, what it has beyond those that both have is verified in place of the drafter's;
+ * the host waits for the draft to see that. A hint that is shorter than the draft is not looked at.
  * SLIP_ERROR_CONTEXT if not even the anchor fits; the pair is then as it was. */
-SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, slip_round_result * result, slip_error * error);
+SLIP_API slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, const int32_t * hint, int32_t n_hint,
+    slip_round_result * result, slip_error * error);
 
 /* What rounds cost on this device with this pair, in milliseconds: the governor's ground. */
 typedef struct slip_costs {

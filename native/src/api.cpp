@@ -218,10 +218,12 @@ slip_status slip_prompt(slip_pair * pair, const slip_prompt_options * options, s
     });
 }
 
-slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, slip_round_result * result, slip_error * error) {
+slip_status slip_round(slip_pair * pair, int32_t n_draft, int32_t governed, const int32_t * hint, int32_t n_hint,
+        slip_round_result * result, slip_error * error) {
     return decoding(pair, error, [&] {
         check_size(*result, "result");
-        *result = governed ? pair->governed_round(n_draft) : pair->round(n_draft, nullptr);
+        const slip_hint hinted = { hint, hint ? n_hint : 0 };
+        *result = governed ? pair->governed_round(n_draft, hinted) : pair->round(n_draft, hinted);
     });
 }
 
@@ -267,7 +269,7 @@ slip_status slip_probe_exact(slip_pair * pair, slip_exactness * result, slip_err
 slip_status slip_round_given(slip_pair * pair, const int32_t * draft, int32_t n_draft, slip_round_result * result, slip_error * error) {
     return decoding(pair, error, [&] {
         check_size(*result, "result");
-        *result = pair->round(n_draft, draft);
+        *result = pair->given_round(n_draft, draft);
     });
 }
 

@@ -219,13 +219,17 @@ int32_t slip_governor::choose(int32_t most) {
 
 // --- rounds ------------------------------------------------------------------
 
-void slip_governor::record(int32_t width, int32_t accepted, double ms) {
+void slip_governor::record(int32_t width, int32_t accepted, int32_t own, double ms) {
     time(width, ms);
-    acceptance_.record(width, accepted);
-    recent_.push_back({ width, 1 + accepted });
+    acceptance_.record(1 + own, std::min(accepted, own));
+    count(width, 1 + accepted);
+}
+
+void slip_governor::count(int32_t width, int32_t tokens) {
+    recent_.push_back({ width, tokens });
     rounds_[width] += 1;
-    tokens_ += 1 + accepted;
-    for (recent_tokens_ += 1 + accepted; recent_tokens_ > k_window; recent_.pop_front()) {
+    tokens_ += tokens;
+    for (recent_tokens_ += tokens; recent_tokens_ > k_window; recent_.pop_front()) {
         recent_tokens_ -= recent_.front().tokens;
     }
 }

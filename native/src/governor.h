@@ -32,8 +32,13 @@ public:
     int32_t choose(int32_t most);
     slip_reason reason() const { return reason_; }
 
-    // What a round did: `accepted` of `width` - 1 drafted tokens, in `ms` milliseconds.
-    void record(int32_t width, int32_t accepted, double ms);
+    // What a round did: `accepted` of `width` - 1 drafted tokens, of which the first `own` are the drafter's, in `ms`
+    // milliseconds.
+    void record(int32_t width, int32_t accepted, int32_t own, double ms);
+
+    // What a round gave whose draft was not the drafter's. It says nothing of that, nor of what a draft takes; its gains
+    // and losses are the answer's.
+    void count(int32_t width, int32_t tokens);
 
     // A new answer: what is known of texts is kept with less weight, and what the last one lost is
     // no debt of this one, or a short answer that drafted badly would switch drafting off for the next.

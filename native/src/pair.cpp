@@ -293,7 +293,17 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
     return result;
 }
 
-slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
+slip_round_result slip_pair::round(int32_t n_draft, const slip_hint & hint) {
+    return verified(n_draft, nullptr, hint);
+}
+
+slip_round_result slip_pair::given_round(int32_t n_draft, const int32_t * given) {
+    const slip_round_result result = verified(n_draft, given, {});
+    governor_.count(1 + result.n_drafted, 1 + result.n_accepted);
+    return result;
+}
+
+slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, const slip_hint & hint) {
     if (anchor_ == LLAMA_TOKEN_NULL) {
         throw slip_failure(SLIP_ERROR_OPTION, "A round needs a prompt before it.");
     }
@@ -315,6 +325,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     // The host does not wait for the draft: the verify takes its tokens where they are made.
     std::vector<llama_token> tokens(1 + n_draft, anchor_);
     const bool drafts = n_draft > 0 && !given;
+    int32_t    n_own  = drafts ? n_draft : 0; // drafted tokens that are the drafter's
     if (drafts) {
         if (!drafting_) {
             throw slip_failure(SLIP_ERROR_OPTION, "The prompt was read without the drafter.", "Give it with drafting on.");
@@ -322,8 +333,14 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
         slip_drafter & drafter = *models_.drafter;
         const ggml_tensor * drafted = drafter.draft(anchor_, n_draft);
         throw_if_cancelled();
-        llama_set_inp_tokens(models_.ctx_target.get(), drafter.backend(), drafted);
-    } else {
+        n_own = agreed(hint, n_draft);
+        if (n_own == n_draft) {
+            llama_set_inp_tokens(models_.ctx_target.get(), drafter.backend(), drafted);
+        } else {
+            given = hint.tokens;
+        }
+    }
+    if (given) {
         std::copy(given, given + n_draft, tokens.begin() + 1);
     }
     const int64_t t_drafted = now_us();
@@ -332,7 +349,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     target_pass(tokens.data(), 1 + n_draft, 1 + n_draft);
     wait();
     const int64_t t_verified = now_us();
-    for (int32_t i = 0; drafts && i < n_draft; ++i) {
+    for (int32_t i = 0; !given && i < n_draft; ++i) {
         tokens[1 + i] = held_[n_before + 1 + i] = models_.drafter->drafted(i);
     }
 
@@ -353,7 +370,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     }
     held_.resize(n_held);
     if (drafting_) {
-        models_.drafter->record(result.emitted, accepted, drafts ? n_draft : 0);
+        models_.drafter->record(result.emitted, accepted, n_own);
         models_.drafter->queue(1 + accepted);
     }
     const int64_t t_end = now_us();
@@ -361,6 +378,7 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     const slip_drafter::counts drafter = models_.drafter ? models_.drafter->take_counts() : slip_drafter::counts();
     result.n_drafted        = n_draft;
     result.n_accepted       = accepted;
+    result.n_own            = n_own;
     result.head_rows        = drafts ? models_.drafter->rows_read() : 0;
     result.n_syncs          = counts_.syncs + drafter.waited;
     result.n_graphs_rebuilt = counts_.rebuilt + drafter.rebuilt;
@@ -375,6 +393,21 @@ slip_round_result slip_pair::round(int32_t n_draft, const int32_t * given) {
     return result;
 }
 
+// How many tokens of the draft that is on its way are the drafter's: all, or those that it begins with as the hint does,
+// where the hint is what is verified.
+int32_t slip_pair::agreed(const slip_hint & hint, int32_t n_draft) {
+    if (hint.n < n_draft || n_draft <= SLIP_AGREED) {
+        return n_draft;
+    }
+    ggml_backend_synchronize(models_.drafter->backend());
+    ++counts_.syncs;
+    int32_t n = 0;
+    while (n < n_draft && models_.drafter->drafted(n) == hint.tokens[n]) {
+        ++n;
+    }
+    return n < SLIP_AGREED ? n_draft : n;
+}
+
 // What of a draft of `n_draft` tokens can be taken back and fits behind the anchor.
 int32_t slip_pair::widest(int32_t n_draft) const {
     const int32_t n_back = static_cast<int32_t>(llama_n_rs_seq(models_.ctx_target.get()));
@@ -383,14 +416,14 @@ int32_t slip_pair::widest(int32_t n_draft) const {
 
 // --- governor ----------------------------------------------------------------
 
-slip_round_result slip_pair::governed_round(int32_t n_draft) {
+slip_round_result slip_pair::governed_round(int32_t n_draft, const slip_hint & hint) {
     if (!drafting_ || n_draft < 1) {
-        return round(n_draft, nullptr);
+        return round(n_draft, hint);
     }
     const int32_t width = governor_.choose(1 + widest(n_draft));
     const int64_t start = now_us();
-    slip_round_result result = round(width - 1, nullptr);
-    governor_.record(1 + result.n_drafted, result.n_accepted, (now_us() - start) / 1e3);
+    slip_round_result result = round(width - 1, hint);
+    governor_.record(1 + result.n_drafted, result.n_accepted, result.n_own, (now_us() - start) / 1e3);
     result.reason = governor_.reason();
     return result;
 }
@@ -456,7 +489,7 @@ slip_costs slip_pair::measure_costs() {
         return static_cast<float>(best);
     };
     const auto verify = [&](int32_t width) {
-        if (round(width - 1, tokens.data()).n_drafted != width - 1) {
+        if (given_round(width - 1, tokens.data()).n_drafted != width - 1) {
             throw slip_failure(SLIP_ERROR_INTERNAL, "A pass of " + std::to_string(width) + " tokens was cut short.");
         }
     };

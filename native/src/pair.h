@@ -14,6 +14,12 @@
 
 struct llama_batch_ext;
 
+// Tokens that may come next.
+struct slip_hint {
+    const int32_t * tokens = nullptr;
+    int32_t         n      = 0;
+};
+
 struct slip_pair {
     explicit slip_pair(const slip_load_options & options);
 
@@ -23,11 +29,14 @@ struct slip_pair {
 
     slip_prompt_result prompt(const slip_prompt_options & options);
 
-    // `given` replaces the drafter's proposal if it is not NULL.
-    slip_round_result round(int32_t n_draft, const int32_t * given);
+    // A draft of the drafter, or of `hint` from where that goes on as it begins.
+    slip_round_result round(int32_t n_draft, const slip_hint & hint);
 
     // At most `n_draft` tokens, as many as the governor thinks pay.
-    slip_round_result governed_round(int32_t n_draft);
+    slip_round_result governed_round(int32_t n_draft, const slip_hint & hint);
+
+    // `given` in place of the drafter's proposal.
+    slip_round_result given_round(int32_t n_draft, const int32_t * given);
 
     slip_costs measure_costs();
     void       set_costs(const slip_costs & costs);
@@ -54,6 +63,8 @@ private:
     llama_token target_choice(int32_t row, int32_t position);
     const float * host_logits(int32_t row) const;
 
+    slip_round_result verified(int32_t n_draft, const int32_t * given, const slip_hint & hint);
+    int32_t agreed(const slip_hint & hint, int32_t n_draft);
     int32_t widest(int32_t n_draft) const;
     int32_t rewind_to(const int32_t * tokens, int32_t n_tokens, bool drafting);
     void    prefill(const int32_t * tokens, int32_t n_tokens, bool drafting);

@@ -52,7 +52,7 @@ struct opened_pair {
     slip_round_result round(int n_draft) {
         slip_round_result result = {};
         result.size = sizeof(result);
-        check(slip_round(pair, n_draft, /*governed*/ 0, &result, &error_));
+        check(slip_round(pair, n_draft, /*governed*/ 0, nullptr, 0, &result, &error_));
         return result;
     }
     slip_costs costs() {

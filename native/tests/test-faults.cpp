@@ -213,7 +213,7 @@ static slip_status prompt(slip_pair * pair, int32_t * token) {
 static slip_status round_of(slip_pair * pair, std::vector<int32_t> & answer, int32_t n_draft = 7) {
     slip_round_result result = {};
     result.size = sizeof(result);
-    const slip_status status = slip_round(pair, n_draft, 0, &result, &g_error);
+    const slip_status status = slip_round(pair, n_draft, 0, nullptr, 0, &result, &g_error);
     if (status == SLIP_OK) {
         answer.insert(answer.end(), result.emitted, result.emitted + result.n_accepted + 1);
     }

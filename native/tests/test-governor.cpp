@@ -62,7 +62,7 @@ std::vector<double> decode(slip_governor & governor, const device & d, const tex
         const bool   busy   = m.phase && round / m.phase % 2;
         const bool   hiccup = uniform() < m.hiccups;
         const double noise  = 1 + m.noise * (2 * uniform() - 1) + (hiccup ? 2 * uniform() : 0);
-        governor.record(width, accepted, d.ms(width) / (busy ? m.share : 1) * noise + (width > 1 ? cold : 0));
+        governor.record(width, accepted, width - 1, d.ms(width) / (busy ? m.share : 1) * noise + (width > 1 ? cold : 0));
         cold = width > 1 ? 0 : cold;
     });
 }
@@ -87,7 +87,7 @@ double recovered(const device & d, const text & t, int bad) {
         for (int round = 0, drafts = 0; round < 100; ++round) {
             const int width = governor.choose(k_block);
             drafts += width > 1;
-            governor.record(width, width / 2, d.ms(width) + (width > 1 && drafts <= bad ? 25 * d.plain : 0));
+            governor.record(width, width / 2, width - 1, d.ms(width) + (width > 1 && drafts <= bad ? 25 * d.plain : 0));
         }
         governor.begin_answer();
         const auto times = decode(governor, d, t, k_machines[0], k_lengths[0], random);
@@ -123,6 +123,29 @@ slip_learned learned_of(const device & d, const text & t) {
     governor.begin_answer();
     decode(governor, d, t, k_machines[0], k_lengths[0], random);
     return governor.learned();
+}
+
+// Copies of the text say nothing of the drafter, and what they lose of an answer is not lost again by drafts.
+bool hears_copies(const device & d) {
+    const auto drafts = [&](slip_governor & governor) { // within the next rounds
+        for (int round = 0; round < 8; ++round) {
+            const int width = governor.choose(k_block);
+            if (width > 1) {
+                return true;
+            }
+            governor.record(1, 0, 0, d.plain);
+        }
+        return false;
+    };
+    slip_governor held = governor_of(KNOWN, d), failed = governor_of(KNOWN, d);
+    const slip_learned before = held.learned();
+    for (int i = 0; i < 40; ++i) {
+        held.count(k_block, k_block);
+        failed.count(k_block, 1);
+    }
+    const slip_learned after = held.learned();
+    return !std::memcmp(before.common, after.common, sizeof(before.common)) && !std::memcmp(before.hits, after.hits, sizeof(before.hits)) &&
+        drafts(held) && !drafts(failed);
 }
 
 // Answers of another run, which begin with `learned` or with nothing: the speed of their first 64 tokens, and the worst
@@ -187,6 +210,10 @@ int main(int argc, char ** argv) {
         }
     }
     for (const device & d : k_devices) {
+        if (d.shares && !hears_copies(d)) {
+            std::printf("FAILED %s: copies are not heard of\n", d.name);
+            ++failed;
+        }
         for (const int bad : { 1, 2, 5 }) {
             const double share = d.shares ? recovered(d, k_texts[0], bad) : 1;
             if (share < k_share || all) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.binding import NativeRound
 from app.conversation import ChatMessage, Role
 from app.engine import AskParams, LoadParams, Sampling, Verify, answering, stats
-from app.engine.lookup import LEAST, Lookup, Match
+from app.engine.lookup import LEAST, SHORT, Lookup, Match
 from app.engine.pair import LoadedPair
 from app.engine.stats import Origin
 from app.library import Pair
@@ -68,7 +69,7 @@ def test_what_was_known_of_another_text_leaves_no_trace(texts: list[list[int]], 
         kept.begin(text)
         fresh = Lookup(text)
         assert kept.find(most) == fresh.find(most)
-        assert (kept._tokens, kept._before, kept._last) == (text, fresh._before, fresh._last)
+        assert (kept._tokens, kept._long, kept._short) == (text, fresh._long, fresh._short)
 
 
 def test_nothing_is_found_in_what_never_repeats() -> None:
@@ -87,6 +88,28 @@ def test_a_longer_match_gives_more() -> None:
     lookup = Lookup(source)
     lookup.extend(source[:40])
     assert lookup.find(100) == Match(40, 40, tuple(range(40, 80)))
+
+
+def test_a_short_match_is_a_hint_for_the_drafter_until_one_does_not_hold() -> None:
+    lookup = Lookup([*range(20), *range(SHORT - 1)])
+    assert lookup.hint(15) == ()
+    lookup.extend([SHORT - 1])
+    assert lookup.find(15) is None
+    assert lookup.hint(15) == tuple(range(SHORT, SHORT + 15))
+    assert lookup.hint(18)[-3:] == (19, 0, 1)  # behind its end what stands there now
+    long = Match(LEAST, 9, ())
+    assert lookup.hint(2, long) == (9, 10)
+    lookup.record_hint(True)
+    assert lookup.hint(1)
+    lookup.record_hint(False)
+    assert lookup.hint(1) == ()
+    lookup.record(long, 7, 8)
+    assert lookup.hint(1) == ()
+    lookup.record(long, 8, 8)  # a copy that holds
+    assert lookup.hint(1)
+    lookup.record_hint(False)
+    lookup.begin([*range(20), *range(SHORT)])  # another answer
+    assert lookup.hint(1)
 
 
 def test_what_fails_is_believed_less_until_it_holds_again() -> None:
@@ -237,6 +260,42 @@ def test_an_answer_that_was_given_before_is_looked_up(
     rounds = sum(origin is Origin.DRAFTER for origin in origins(with_))
     assert (totals.drafted_at or (0,))[0] == rounds
     assert sum(totals.accepted_at) == totals.accepted - totals.looked_up_accepted
+
+
+@pytest.mark.parametrize("governed", [False, True])
+def test_a_hint_goes_on_where_the_drafter_agrees_with_it(cold: LoadedPair, governed: bool) -> None:
+    """Whatever it says, the text is the target's."""
+    native, tokens = cold.native, cold.prompt(chat(QUESTION), think=False).tokens
+
+    def rounds(hint: Callable[[int], Sequence[int]]) -> list[NativeRound]:
+        first, _ = native.prompt(tokens)
+        held, made = [first], []
+        while len(held) < 80:
+            told = hint(len(held))
+            made.append(native.round(15, governed=governed, hint=told))
+            drafted, own = made[-1].drafted, made[-1].own
+            assert own == len(drafted) or (own >= 2 and drafted == tuple(told[: len(drafted)]))
+            held += made[-1].emitted
+        assert held[:80] == text[:80]
+        return made
+
+    text = [native.prompt(tokens)[0]]
+    while len(text) < 110:
+        text += native.round(0).emitted
+    alone = rounds(lambda _: ())
+    assert all(made.own == len(made.drafted) for made in alone)
+    # The text itself: what the drafter does not know comes out of it.
+    right = rounds(lambda at: text[at : at + 15])
+    hinted = [made for made in right if made.own < len(made.drafted)]
+    assert hinted
+    assert all(len(made.emitted) == len(made.drafted) + 1 for made in hinted)
+    assert len(right) < len(alone)
+    # As the drafter begins, and then nonsense: as far as both agree it holds.
+    wrong = rounds(lambda at: [*text[at : at + 3], *[5] * 12])
+    assert any(made.own < len(made.drafted) for made in wrong)
+    # Another beginning, or too few tokens: as if there were none.
+    for other in ([5] * 15, text[:1]):
+        assert all(made.own == len(made.drafted) for made in rounds(lambda _, o=other: o))
 
 
 def test_without_a_drafter_too(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -68,10 +69,10 @@ def test_it_is_seen_where_it_begins_in_the_middle(
     whole = ask(cold, QUESTION, params).answer
     rounds, round_, finite = 0, NativePair.round, NativePair.finite
 
-    def broken(self: NativePair, n_draft: int, *, governed: bool = False) -> NativeRound:
+    def broken(self: NativePair, n_draft: int, **options: Any) -> NativeRound:
         nonlocal rounds
         rounds += 1
-        made = round_(self, n_draft, governed=governed)
+        made = round_(self, n_draft, **options)
         return made if rounds < 3 else replace(made, emitted=(*made.emitted[:-1], 0))
 
     monkeypatch.setattr(NativePair, "round", broken)

@@ -130,9 +130,10 @@ class Looping:
     def prompt(self, tokens: Sequence[int], **_options: object) -> tuple[int, int]:
         return next(self._tokens), 0
 
-    def round(self, n_draft: int, *, governed: bool) -> NativeRound:
+    def round(self, n_draft: int, *, governed: bool, hint: Sequence[int]) -> NativeRound:
         emitted = tuple(itertools.islice(self._tokens, n_draft + 1))
-        return NativeRound(WidthReason.FIXED, emitted[:-1], emitted, 0, 1, 1, 0, 0, None, 1)
+        drafted = emitted[:-1]
+        return NativeRound(WidthReason.FIXED, drafted, emitted, n_draft, 0, 1, 1, 0, 0, None, 1)
 
     def round_given(self, draft: Sequence[int]) -> NativeRound:
         emitted: list[int] = []
@@ -140,7 +141,8 @@ class Looping:
             emitted.append(next(self._tokens))
             if emitted[-1] != token:
                 break
-        return NativeRound(WidthReason.FIXED, tuple(draft), tuple(emitted), 0, 1, 1, 0, 0, None, 1)
+        drafted = tuple(draft)
+        return NativeRound(WidthReason.FIXED, drafted, tuple(emitted), 0, 0, 1, 1, 0, 0, None, 1)
 
     def finite(self, row: int) -> bool:
         return True

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine import RoundRecord, RoundTally, RoundTotals, tokens_per_second
+from app.engine import Origin, RoundRecord, RoundTally, RoundTotals, tokens_per_second
 
 
 def record(drafted: int, accepted: int) -> RoundRecord:
@@ -49,6 +49,23 @@ def test_sums_and_means() -> None:
 @pytest.mark.parametrize("at", range(5))
 def test_totals_of_parts_are_those_of_the_whole(at: int) -> None:
     assert tallied(*ROUNDS[:at]) + tallied(*ROUNDS[at:]) == tallied(*ROUNDS)
+
+
+def test_rows_are_whose_they_are() -> None:
+    """Six drafted, of which the drafter and the text both had the first two; four accepted."""
+    both = replace(record(6, 4), origin=Origin.BOTH, agreed=2)
+    copied, own = replace(record(5, 3), origin=Origin.LOOKUP), replace(record(4, 1), agreed=3)
+    assert (both.own, both.looked_up, both.looked_up_accepted) == (2, 4, 2)
+    assert replace(both, accepted=1).looked_up_accepted == 0
+    tally = RoundTally()
+    for one in (both, copied, own):
+        tally.add(one)
+    totals = tally.totals
+    assert totals.drafted == 6 + 5 + 4
+    assert totals.rows_from == {"drafter": 1, "lookup": 4 + 5, "both": 2 + 3}
+    assert totals.looked_up_accepted == 2 + 3
+    assert totals.drafted_at == (2, 2, 1, 1)  # of the drafter's own alone
+    assert totals.accepted_at == (2, 1, 0, 0)
 
 
 def test_what_was_told_is_not_changed_by_what_comes() -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -277,12 +278,12 @@ def test_a_device_that_fails(engine: Listener, monkeypatch: pytest.MonkeyPatch, 
     failures = 1000 if lost else 1
     step = NativePair.round
 
-    def fail(self: NativePair, n_draft: int, *, governed: bool = False) -> NativeRound:
+    def fail(self: NativePair, n_draft: int, **options: Any) -> NativeRound:
         nonlocal failures
         failures -= 1
         if failures >= 0:
             raise DeviceError("A pass failed.", remedy="Choose the CPU.")
-        return step(self, n_draft, governed=governed)
+        return step(self, n_draft, **options)
 
     monkeypatch.setattr(NativePair, "round", fail)
     failed = engine.run(Ask(QUESTION, AskParams(max_tokens=20)))

@@ -177,8 +177,8 @@ class BlockStrip(Painted):
         The target's own token stands where the first rejected one would have been.
         """
         record = self._records[row]
-        held = "copied" if record.origin is Origin.LOOKUP else "accepted"
-        kept = [(held, text) for text in record.emitted[: record.accepted]]
+        held = record.emitted[: record.accepted]
+        kept = [("accepted" if i < record.own else "copied", text) for i, text in enumerate(held)]
         own = [("replaced", text) for text in record.emitted[record.accepted :]]
         lost = [("rejected", text) for text in record.drafted[record.accepted :]]
         return kept + own + lost
@@ -256,9 +256,16 @@ def _cell(sign: str, width: float, height: float, ratio: float, colours: Palette
     return result
 
 
+_SOURCES: Final = {
+    Origin.DRAFTER: "",
+    Origin.LOOKUP: " from the chat",
+    Origin.BOTH: " in part from the chat",
+}
+
+
 def _describe(record: RoundRecord) -> str:
     own = "".join(record.emitted[record.accepted :])
-    source = " from the chat" if record.origin is Origin.LOOKUP else ""
+    source = _SOURCES[record.origin]
     return f"{record.accepted} of {len(record.drafted)}{source} accepted, then “{own}”"
 
 

@@ -216,6 +216,9 @@ def test_the_strip_shows_each_token_with_its_sign(qtbot: QtBot, look: Theme) -> 
     strip.show_records([replace(record(2), origin=Origin.LOOKUP)])
     assert [sign for sign, _ in strip.cells(0)][:3] == ["copied", "copied", "replaced"]
     assert strip.accessibleDescription().startswith("2 of 7 from the chat accepted")
+    strip.show_records([replace(record(2), origin=Origin.BOTH, agreed=1)])
+    assert [sign for sign, _ in strip.cells(0)][:3] == ["accepted", "copied", "replaced"]
+    assert strip.accessibleDescription().startswith("2 of 7 in part from the chat accepted")
     strip.show_records([record(9, drafted=15), record(2), record(0, drafted=3)])
     assert [sign for sign, _ in strip.cells(0)] == ["replaced", *["rejected"] * 3]
     assert strip.cells(1)[:3] == [("accepted", " w0"), ("accepted", " w1"), ("replaced", " own")]
