@@ -155,11 +155,11 @@ class Server:
         ids: list[int] = self.post("/tokenize", {"content": text, "parse_special": True})["tokens"]
         return ids
 
-    def render(self, *turns: str) -> str:
+    def render(self, *turns: str, think: bool = False) -> str:
         """The prompt of a conversation of alternating user and assistant turns."""
         roles = ("user", "assistant")
         chat = [{"role": roles[i % 2], "content": turn} for i, turn in enumerate(turns)]
-        more = {"enable_thinking": False}
+        more = {"enable_thinking": think}
         prompt: str = self.post(
             "/apply-template", {"messages": chat, "chat_template_kwargs": more}
         )["prompt"]

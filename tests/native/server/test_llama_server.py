@@ -14,6 +14,10 @@ from tests.native.server.running import Reply, Server, arguments, check_same
 
 BLOCK = 16  # the drafter's
 LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
+OPENING = 4  # tokens before the end of a prompt, where a chat goes on: it opens what is thought
+DELIMITERS = [
+    {"role": role, "delimiter": f"<|im_start|>{role}\n"} for role in ("user", "assistant")
+]
 FILLER = "A round is one draft and one verify. " * 600
 
 
@@ -156,6 +160,48 @@ def test_second_turn_regenerate_and_edit_equal_a_cold_run(drafted: Server, plain
         if chat[-1] == ask:
             assert ("lemon-77" if chat[0] == edited[0] else "walnut-58") in reply.text
     assert reused > 0
+
+
+def test_a_chat_goes_on_from_what_stayed_on_the_device(
+    tools: Path, pair: Pair, plain: Server, tmp_path: Path
+) -> None:
+    """The next turn, another last question, and a turn behind another chat read what is new."""
+    log = tmp_path / "log"
+    with Server(tools, arguments(pair), log) as server:
+
+        def asked(*chat: str) -> tuple[Reply, int]:
+            prompt = plain.tokens(plain.render(*chat, think=True))
+            reply = server.complete(prompt, 24, message_delimiters=DELIMITERS)
+            check_same(plain, prompt, plain.cold(prompt, 24), reply)
+            return reply, len(prompt)
+
+        first, n_first = asked("My password is walnut-58. Please remember it.")
+        begun = ("My password is walnut-58. Please remember it.", first.text)
+        second, n_second = asked(*begun, "What is my password?")
+        assert n_first - OPENING <= second.reused < n_second
+        other, n_other = asked(*begun, "Say it once more, please.")
+        assert n_first < other.reused < n_other  # the first answer too
+        asked("Count from 3 to 9.")
+        begun = (*begun, "Say it once more, please.", other.text)
+        back, _ = asked(*begun, "Thank you. And what is DFlash?")
+        assert back.reused >= n_other - OPENING
+    said = log.read_text("utf-8", "replace")
+    assert said.count("on the device (pos_min") >= 6
+    assert "on the host (pos_min" not in said
+
+
+def test_a_long_prompt_has_a_checkpoint_on_the_host_too(
+    tools: Path, pair: Pair, plain: Server, prompts: dict[int, list[int]], tmp_path: Path
+) -> None:
+    """Where a whole batch was read: what is changed far behind is not read from nothing."""
+    prompt = prompts[1025]
+    changed = [*prompt[:700], *prompt[:300]]
+    with Server(tools, arguments(pair, "-b", 512), tmp_path / "log") as server:
+        for asked in (prompt, changed):
+            reply = server.complete(asked, 24)
+            check_same(plain, asked, plain.cold(asked, 24), reply)
+        assert reply.reused >= 500
+    assert "on the host (pos_min" in (tmp_path / "log").read_text("utf-8", "replace")
 
 
 def saved(drafted: Server, questions: list[list[int]], filename: str) -> list[int]:
