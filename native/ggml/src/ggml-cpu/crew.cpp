@@ -10,7 +10,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -107,65 +106,67 @@ private:
 thread_local bool     t_on_errand = false;
 thread_local uint32_t t_graph = 0; // in which the thread takes part, or took part last
 
-// How many are to compute graphs of one kind while the machine is busy: as many as were the quickest. Now and then one
-// more or one less is tried for a while.
+// How many are to compute graphs while the machine is busy: as many as were the quickest, by what graphs took against
+// what those of their kind take. Now and then one more or one less is tried for a while.
 class headcount {
 public:
-    explicit headcount(int n) : best(n), tried(n), ms(n + 1, 0) {}
+    explicit headcount(int n) : best(n), tried(n), cost(n + 1, 0) {}
 
     int now() const { return tried; }
 
-    void record(double took) {
+    void record(double took, double usual) {
         spent += took;
-        ++graphs;
+        due   += usual;
         if (spent < (tried == best ? hold : k_try)) {
             return;
         }
-        const double mean = spent / graphs, before = ms[tried];
-        ms[tried] = before > 0 ? (2 * mean + before) / 3 : mean;
+        const double mean = spent / due, before = cost[tried];
+        cost[tried] = before > 0 ? (2 * mean + before) / 3 : mean;
         if (tried == best) {
             tried = next();
         } else {
             hold = k_hold * spent;
-            if (ms[tried] < ms[best]) {
+            if (cost[tried] < k_better * cost[best]) {
                 best = tried;
             }
             tried = best;
         }
-        spent  = 0;
-        graphs = 0;
+        spent = due = 0;
     }
 
 private:
     static constexpr double k_try = 40, k_hold = 16; // some time slices in ms, and how much longer the best is kept
+    static constexpr double k_better = 0.9;
 
     // What is tried beside the best.
     int next() {
-        const int n = int(ms.size()) - 1;
+        const int n = int(cost.size()) - 1;
         upwards = best == n ? false : best == 1 ? true : !upwards;
         return upwards ? best + 1 : best - 1;
     }
 
-    int    best, tried, graphs = 0;
+    int    best, tried;
     bool   upwards = false;
-    double spent = 0, hold = k_try;
-    std::vector<double> ms; // of a graph, by their number; 0: never tried
+    double spent = 0, due = 0, hold = k_try;
+    std::vector<double> cost; // by their number; 0: never tried
 };
 
 } // namespace
 
 struct ggml_crew {
-    // Kinds of graphs, while somebody was away not long ago.
-    std::map<std::pair<int, uint64_t>, headcount> kinds;
+    // While somebody was away not long ago: how many compute of how many, and what kinds of graphs take in ms.
+    std::map<int, headcount>   counts;
+    std::map<uint64_t, double> usual_ms;
     bool     is_busy = false;
     uint32_t away_seen = 0;
     double   calm_ms = 0; // of graphs that all were to compute, with nobody away
 
-    int choose(int n, uint64_t kind) {
-        return kinds.try_emplace({ n, kind }, n).first->second.now();
+    int choose(int n) {
+        return counts.try_emplace(n, n).first->second.now();
     }
 
-    void record(int n, int chosen, uint64_t kind, double ms) {
+    // `was_busy`: the number was chosen.
+    void record(bool was_busy, int n, int chosen, uint64_t kind, double ms) {
         constexpr double k_calm = 500;
         constexpr size_t k_kinds = 64;
         const uint32_t away = times_away.load(std::memory_order_relaxed);
@@ -177,10 +178,13 @@ struct ggml_crew {
             calm_ms += ms;
         }
         is_busy = is_busy && calm_ms < k_calm;
-        if (!is_busy || kinds.size() > k_kinds) {
-            kinds.clear();
-        } else if (const auto found = kinds.find({ n, kind }); found != kinds.end()) {
-            found->second.record(ms);
+        if (!is_busy || usual_ms.size() > k_kinds) {
+            counts.clear();
+            usual_ms.clear();
+        } else if (was_busy) {
+            double & usual = usual_ms.try_emplace(kind, ms).first->second;
+            counts.at(n).record(ms, usual);
+            usual += (ms - usual) / 16;
         }
     }
 
@@ -355,16 +359,17 @@ void ggml_crew_run(ggml_crew * crew, int n, uint64_t (*kind_of)(void * ctx), voi
     if (n == 1) {
         return work(ctx, 0);
     }
-    const uint64_t kind   = crew->is_busy ? kind_of(ctx) : 0;
-    const int      chosen = crew->is_busy ? crew->choose(n, kind) : n;
-    const auto     start  = clock_type::now();
+    const bool     is_busy = crew->is_busy;
+    const uint64_t kind    = is_busy ? kind_of(ctx) : 0;
+    const int      chosen  = is_busy ? crew->choose(n) : n;
+    const auto     start   = clock_type::now();
     if (chosen == 1) {
         work(ctx, 0);
     } else {
         t_crew.grow(chosen - 1);
         crew->run(chosen, work, ctx);
     }
-    crew->record(n, chosen, kind, std::chrono::duration<double, std::milli>(clock_type::now() - start).count());
+    crew->record(is_busy, n, chosen, kind, std::chrono::duration<double, std::milli>(clock_type::now() - start).count());
 }
 
 bool ggml_crew_meet(ggml_crew * crew, bool (*errand)(void * ctx), void * ctx) {

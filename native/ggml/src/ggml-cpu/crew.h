@@ -22,7 +22,7 @@ struct ggml_crew * ggml_crew_of_caller(void);
 
 // Calls work(ctx, 0), and meanwhile work(ctx, i) with each i up to n - 1 at most from as many helpers as come, in order
 // of i. Returns once all of them have. Work ends with a meeting whose errand returned false. On a busy machine fewer may
-// be quicker than n: then so many are chosen, for each kind of work by what it took.
+// be quicker than n: then so many are chosen, by what work took against the usual for its kind.
 void ggml_crew_run(struct ggml_crew * crew, int n, uint64_t (*kind)(void * ctx), void (*work)(void * ctx, int ith), void * ctx);
 
 // Returns once all who are in have come, the last one has run the errand, and those who have come to join are in as
