@@ -119,7 +119,7 @@ def _read(name: str, content: bytes) -> Manifest:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DeviceError(f"`{name}` is no manifest of a backend.", remedy=_REMEDY) from error
-    inside = all(Path(file).name == file not in ("", "..") for file in manifest.files)
+    inside = all(Path(file).name == file not in ("", "..") for file in (name, *manifest.files))
     if (
         not inside
         or manifest.library not in manifest.files

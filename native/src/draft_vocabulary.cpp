@@ -173,7 +173,8 @@ void slip_draft_vocabulary::record(const llama_token * chosen, int32_t n_accepte
         double missed = 0;
         if (suffers_) {
             // The whole head drafted, and shows what it is worth.
-            const auto found = std::count_if(chosen, chosen + n_accepted, lacks);
+            // What it drafted itself: behind that, accepted tokens are those of a text.
+            const auto found = std::count_if(chosen, chosen + std::min(n_accepted, n_drafted), lacks);
             missed = found > 0;
             for (int64_t i = 0; i < found; ++i) {
                 found_ += (1 - found_) / k_tokens;

@@ -453,6 +453,9 @@ placed partly(const plan & of, const slip_estimate & all) {
         if (with_spare(double(wanted(on)), k_spare_partly) <= double(on.free) && fits(some.footprint, false)) {
             return { some, n };
         }
+        if (!fits(some.footprint.host, false, /*mapped*/ true)) {
+            break; // with fewer layers there it is more
+        }
     }
     return { none, 0 };
 }

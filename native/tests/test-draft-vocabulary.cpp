@@ -137,6 +137,13 @@ void check_set(const llama_vocab * vocab) {
     suffered(judged, 40, cut_short);
     check(suffered(judged, 100, cut_short) < 30, "where it does not find them either it goes");
     check(suffered(judged, 100, [&](slip_draft_vocabulary & of, int) { round(of, 5, 2); }) < 20, "and where there are none");
+    slip_draft_vocabulary copied(vocab, 1008);
+    suffered(copied, 30, cut_short);
+    check(suffered(copied, 100, [&](slip_draft_vocabulary & of, int) {
+        const std::vector<llama_token> chosen = { 1, 2, rare, rare + 1, 5 };
+        rare += 2;
+        of.record(chosen.data(), 4, 2);
+    }) < 30, "what a copy found is not its merit");
     slip_draft_vocabulary poor(vocab, 1008);
     check(suffered(poor, 400, [&](slip_draft_vocabulary & of, int i) {
         const llama_token chosen = i % 4 == 0 ? rare++ : 5;

@@ -52,7 +52,9 @@ Make = Callable[..., Path]
 def archive(tmp_path: Path, library: bytes) -> Make:
     """`archive(engine=..., **changed)`: one of a library and what it links to."""
 
-    def make(engine: str = "", more: dict[str, bytes] | None = None, **said: Any) -> Path:
+    def make(
+        engine: str = "", more: dict[str, bytes] | None = None, place: str = "", **said: Any
+    ) -> Path:
         files = {LIBRARY: library, "libcudart.so.13": b"\x7fELF, or so"}
         hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         manifest = {
@@ -64,7 +66,7 @@ def archive(tmp_path: Path, library: bytes) -> Make:
         }
         made = tmp_path / "add.zip"
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as opened:
-            opened.writestr("libggml-add.json", json.dumps(manifest))
+            opened.writestr(f"{place}libggml-add.json", json.dumps(manifest))
             for name, content in (files | (more or {})).items():
                 opened.writestr(name, content)
         return made
@@ -133,6 +135,7 @@ def test_one_that_the_engine_has_left_behind_is_not_loaded(
         ({"files": {"../../" + LIBRARY: "0" * 64}}, "does not say"),
         ({"files": {LIBRARY: "0" * 64, "..": "0" * 64}}, "does not say"),
         ({"files": {LIBRARY: "0" * 64, "": "0" * 64}}, "does not say"),
+        ({"place": "in/"}, "does not say"),
         ({"files": []}, "no manifest"),
         ({"library": "libggml-other.so"}, "does not say"),
         ({"more": {"run.py": b"import os"}}, "other files than it says"),

@@ -223,7 +223,7 @@ struct ggml_crew {
             t_on_errand = before;
         }
         if (!t_on_errand) {
-            goes_on.store(more, std::memory_order_relaxed);
+            goes_on.store(more, std::memory_order_release); // who sees it sees which graph it is of
             const bool admitted = errand && more && admit();
             if (n > 1 || admitted) {
                 meetings.step_and_wake();
