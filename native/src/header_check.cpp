@@ -2,7 +2,10 @@
 
 #include "failure.h"
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 namespace {
 
@@ -27,6 +30,18 @@ public:
             return std::nullopt;
         }
         return within(key, least, most);
+    }
+
+    // The first `n` of an array together, or one number so often; 0 without such a key.
+    int64_t together(const char * key, size_t n) const {
+        if (!file_.has(prefix_ + key)) {
+            return 0;
+        }
+        if (!file_.is_array(prefix_ + key)) {
+            return int64_t(n) * file_.number(prefix_ + key);
+        }
+        const std::vector<int64_t> found = file_.numbers(prefix_ + key);
+        return std::accumulate(found.begin(), found.begin() + std::min(n, found.size()), int64_t(0));
     }
 
     void divides(const char * key, const char * into) const {
@@ -89,7 +104,14 @@ void slip_check_header(const slip_gguf_file & file, const std::string & architec
     if (const auto turned = check.if_one("rope.dimension_count", 2, head); turned && *turned % 2 != 0) {
         check.refuse("rope.dimension_count", *turned, "it has to be even");
     }
+    // llama.cpp ends the process where a head has fewer dimensions than they take, or where they take none.
+    if (const int64_t n = check.together("rope.dimension_sections", 4); n > head) {
+        check.refuse("rope.dimension_sections", n, "a head has " + std::to_string(head) + " dimensions");
+    }
     if (architecture == "qwen35") {
+        if (check.together("rope.dimension_sections", 3) < 1) {
+            check.refuse("rope.dimension_sections", 0, "none of the first three has a dimension");
+        }
         for (int64_t il = 0; il < n_layers; ++il) {
             const std::string layer = "blk." + std::to_string(il) + ".";
             if (file.has_tensor(layer + "ssm_conv1d.weight")) {

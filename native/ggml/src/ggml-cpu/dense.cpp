@@ -127,7 +127,9 @@ bool ggml_cpu_dense_mul_mat(const ggml_compute_params * params, ggml_tensor * ds
 
 bool ggml_cpu_dense_prepare(const ggml_compute_params * params, const ggml_tensor * op) {
     constexpr int64_t k_most = 16 * 1024; // values that one thread converts while others would come together
-    return op->op == GGML_OP_MUL_MAT && ggml_nelements(op->src[1]) <= k_most &&
+    // Weights in a buffer of another kind (AMX) are computed there, and no work space was planned for here.
+    const auto is_ours = [](const ggml_tensor * w) { return !w->buffer || ggml_backend_buffer_is_host(w->buffer); };
+    return op->op == GGML_OP_MUL_MAT && is_ours(op->src[0]) && ggml_nelements(op->src[1]) <= k_most &&
         with_weights(params, op, [&](auto * type) { prepare<std::remove_pointer_t<decltype(type)>>(params, op); });
 }
 
