@@ -489,7 +489,7 @@ slip_costs slip_pair::measure_costs() {
         return static_cast<float>(best);
     };
     const auto verify = [&](int32_t width) {
-        if (given_round(width - 1, tokens.data()).n_drafted != width - 1) {
+        if (verified(width - 1, tokens.data(), {}).n_drafted != width - 1) {
             throw slip_failure(SLIP_ERROR_INTERNAL, "A pass of " + std::to_string(width) + " tokens was cut short.");
         }
     };
