@@ -101,8 +101,11 @@ DESKTOP = {
 SYMBOLS = re.compile(rb"\0(GLIBC|GLIBCXX|CXXABI|GOMP)_([\d.]+)(?=\0)")
 # Code for Turing to Blackwell cards, and for what comes in the form that its driver compiles.
 CUDA = "75-real;80-real;86-real;89-real;90-real;120-real;120-virtual"
-# GPU backends that are libraries of their own, beside the engine in the wheel.
-BACKENDS = ("vulkan",)
+CUDA_BIN = Path("/usr/local/cuda/bin")  # where the toolkit puts nvcc, which is in few a PATH
+NVIDIA = Path("/proc/driver/nvidia/gpus")  # a folder for each card that the driver knows
+# GPU backends that are libraries of their own beside the engine; the one that is built sooner
+# first. Metal is a part of the wheel.
+BACKENDS = ("vulkan", "cuda")
 
 
 class Failed(Exception):
@@ -235,16 +238,67 @@ def optional_packages(signs: dict[str, str]) -> None:
         raise Unavailable(str(exc)) from exc
 
 
-def lacks_vulkan() -> str:
-    """Why this machine has no use for the Vulkan backend; empty if it has."""
-    if not sys.platform.startswith("linux"):
-        return "it is built on Linux only"
-    if not _loads("libvulkan.so.1"):
-        return "there is no Vulkan loader (libvulkan.so.1)"
+# --- what the machine is ---------------------------------------------------------------------
+
+
+def nvidia_card() -> bool:
+    """Whether there is one that its driver knows; under Windows (WSL) that is not in /proc."""
+    return any(NVIDIA.glob("*")) or (Path("/dev/dxg").exists() and _loads("libcuda.so.1"))
+
+
+def nvidia_architectures() -> str:
+    """Of the NVIDIA cards here, as CMake names them; empty where they cannot be asked."""
+    query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(query, capture_output=True, text=True, check=False, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = {(int(a), int(b)) for a, b in re.findall(r"^(\d+)\.(\d+)$", told, re.MULTILINE)}
+    return ";".join(f"{major}{minor}-real" for major, minor in sorted(found))
+
+
+def nvcc() -> str | None:
+    path = os.pathsep.join((os.environ.get("PATH", ""), str(CUDA_BIN)))
+    return os.environ.get("CUDACXX") or shutil.which("nvcc", path=path)
+
+
+def vulkan_driver() -> bool:
+    """Whether a graphics driver says that it offers Vulkan."""
+    if os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES"):
+        return True
     folders = (USR / "share", USR / "local/share", Path("/etc"))
-    if not any(any(folder.glob("vulkan/icd.d/*.json")) for folder in folders):
-        return "no graphics driver offers Vulkan"
+    return any(any(folder.glob("vulkan/icd.d/*.json")) for folder in folders)
+
+
+def no_use_for(backend: str) -> str:
+    """Why this machine cannot use a backend, by what can be seen of it; empty where it can."""
+    if not sys.platform.startswith("linux"):
+        return "as a library of its own it is built on Linux only"
+    if backend == "vulkan" and not (_loads("libvulkan.so.1") or vulkan_driver()):
+        return "there is neither a Vulkan loader (libvulkan.so.1) nor a driver"
+    if backend == "cuda" and not nvidia_card():
+        return "there is no NVIDIA card with its driver"
+    if backend == "cuda" and not nvcc():
+        return (
+            "there is an NVIDIA card, and no nvcc: install CUDA's toolkit, or get the backend as "
+            "an archive (`slipstream devices --add FILE`)"
+        )
     return ""
+
+
+def useful_backends(besides: Sequence[str] = ()) -> list[str]:
+    """Those that this machine can use, but for some that are known; says why not the others."""
+    if sys.platform == "darwin":
+        say("Metal is a part of the engine")
+    useful = []
+    for name in BACKENDS:
+        if name in besides:
+            continue
+        if reason := no_use_for(name):
+            say(f"no {name} backend: {reason}")
+        else:
+            useful.append(name)
+    return useful
 
 
 def may_install() -> bool:
@@ -280,7 +334,7 @@ def native(*options: str) -> Path:
         ready.touch()
     command = [python_of(env_dir), "-m", "slipstream_build", *options]
     env = dict(os.environ, PYTHONPATH=str(BACKEND))
-    env["PATH"] = str(env_dir / BIN) + os.pathsep + env["PATH"]
+    env["PATH"] = os.pathsep.join((str(env_dir / BIN), env["PATH"], str(CUDA_BIN)))
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
     ) as process:
@@ -364,40 +418,58 @@ def backend_names(text: str) -> list[str]:
     return names
 
 
-def backends(chosen: Sequence[str]) -> int:
-    """The GPU backends that this machine has a use for, into the installed engine.
+def backends(chosen: Sequence[str] | None) -> int:
+    """GPU backends into the installed engine: those that are named, whatever is seen of this
+    machine, else those that it can use. Status 1 where one that is named cannot be had.
 
     Each arrives as a whole file, also while the app runs: it takes what is new there.
     """
-    why_not = {"vulkan": lacks_vulkan()}
-    (lib,) = VENV.glob("**/llama_cpp/lib")
-    for name in BACKENDS:
-        if name not in chosen:
-            continue
-        if why_not[name]:
-            say(f"no {name} backend: {why_not[name]}")
-            continue
-        try:
+    wanted = useful_backends() if chosen is None else chosen
+    lacking = [name for name in wanted if not install_backend(name)]
+    # Who names some has the last word, about those that are not named as well.
+    settled = wanted if chosen is None else BACKENDS
+    note_installed(installed() | {"backends": list(settled)})
+    return 1 if chosen is not None and lacking else 0
+
+
+def install_backend(name: str) -> bool:
+    """Builds it, and puts it beside the installed engine; says why not where it cannot be had."""
+    try:
+        if name == "vulkan":
             vulkan_packages(drivers=False)
-            library = native(f"--{name}")
-        except Failed as exc:
-            say(f"no {name} backend: {exc}")
-            continue
-        (lib / "backends").mkdir(exist_ok=True)
-        part = lib / "backends" / f"{library.name}.part"
-        shutil.copyfile(library, part)
-        part.replace(lib / "backends" / library.name)
-        say(f"installed the {name} backend")
-    note_installed(installed() | {"backends": list(chosen)})
-    return 0
+            library = native("--vulkan")
+        else:
+            library = native("--cuda", nvidia_architectures() or CUDA)
+    except Failed as exc:
+        say(f"no {name} backend: {exc}")
+        return False
+    (lib,) = VENV.glob("**/llama_cpp/lib")
+    folder = lib / "backends"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{library.stem}.json").unlink(missing_ok=True)  # of an archive that was here
+    # The library last: whoever looks meanwhile finds it only with all that it needs.
+    for file in sorted(library.parent.iterdir(), key=lambda file: file == library):
+        part = folder / f"{file.name}.part"
+        shutil.copyfile(file, part)
+        part.replace(folder / file.name)
+    say(f"installed the {name} backend")
+    return True
 
 
 def backends_beside() -> None:
-    """The same while the app is open already: they may take minutes to compile."""
-    if "backends" in installed() or lacks_vulkan():
+    """The same while the app is open already, of what this machine has become able to use since:
+    they may take minutes to compile."""
+    settled = installed().get("backends")
+    if settled is not None and not any(
+        name not in settled and not no_use_for(name) for name in BACKENDS
+    ):
+        return
+    missing = useful_backends(settled or ())
+    if not missing:
+        note_installed(installed() | {"backends": []})  # why not was said once
         return
     log = cache_dir() / "backends.log"
-    say(f"building the GPU backends beside the app, which takes them when they are ready ({log})")
+    say(f"building beside the app, which takes it when it is ready: {', '.join(missing)} ({log})")
     with log.open("w", encoding="utf-8") as file:
         politely = ["nice"] if shutil.which("nice") else []
         subprocess.Popen(
@@ -608,9 +680,9 @@ def main() -> int:
         command.add_argument(
             "--backends",
             type=backend_names,
-            default=list(BACKENDS),
             metavar="NAMES",
-            help=f"only these of {', '.join(BACKENDS)}; none for the CPU alone",
+            help=f"these of {', '.join(BACKENDS)}, whatever is seen of the machine; none for the "
+            "CPU alone",
         )
     add("run", "open the app; arguments go to `slipstream` (run ask Hello)")
     add("test", "static checks, then all tests; arguments go to pytest (test -k convert)")
