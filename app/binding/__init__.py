@@ -25,11 +25,14 @@ from app.binding.records import (
     WidthReason,
 )
 from app.binding.sampling import PENALTIES, Sampling, Verify
+from app.binding.speeds import FASTER
+from app.binding.speeds import expected as expected_gain
 from app.binding.speeds import remember as remember_speed
 from app.binding.vocabulary import NativeVocabulary
 
 __all__ = [
     "ABI",
+    "FASTER",
     "MAX_BLOCK",
     "PENALTIES",
     "DeviceInfo",
@@ -52,6 +55,7 @@ __all__ = [
     "default_threads",
     "devices",
     "estimate",
+    "expected_gain",
     "install_backend",
     "library_path",
     "preferred_gpu",

@@ -14,8 +14,6 @@ from app.errors import DeviceError
 
 _NO_BACKEND: Final = "This build has no GPU backend."
 
-_FASTER: Final = 1.1  # times as fast: less can be the load of another hour
-
 _tried: dict[str, Trial] = {}
 
 
@@ -60,7 +58,7 @@ def preferred_gpu(known: Sequence[DeviceInfo]) -> DeviceInfo | None:
 
     best, *others = sorted(usable, key=rank, reverse=True)
     for other in others:
-        if _type(other) == _type(best) and (speeds.ratio(other, best) or 0.0) > _FASTER:
+        if _type(other) == _type(best) and (speeds.ratio(other, best) or 0.0) > speeds.FASTER:
             best = other
     return best
 

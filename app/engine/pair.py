@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from app import kept, paths
-from app.binding import DeviceInfo, NativePair, devices, preferred_gpu, remember_speed
+from app.binding import (
+    FASTER,
+    DeviceInfo,
+    NativePair,
+    devices,
+    expected_gain,
+    preferred_gpu,
+    remember_speed,
+)
 from app.conversation import ChatMessage
 from app.engine.acceptance import Acceptance, kind_of
 from app.engine.answering import Answering, check_numbers
@@ -38,6 +47,10 @@ _PROBE_STEPS: Final = (4, 48)  # at least, at most
 _PROBE_SECONDS: Final = 0.5
 _COUNTED: Final = 1 << 20  # tokens that are counted at most
 _SLOWER: Final = "The only GPU is a software renderer, slower than the CPU."
+_FEW: Final = 0.25
+"""Of a model's layers. With fewer on a graphics card not more than that of a step could be saved,
+took they no time at all there; the way to it and back takes of that, and the card's memory is
+wanted by others."""
 
 OnProgress = Callable[[float], bool]  # 0 to 1; False stops
 
@@ -201,9 +214,9 @@ class LoadedPair:
             before = after
         self.native.reset()
         found = self.plain.at(read)
-        whole = self.model.layers_on_device == self.model.layers
-        if found.tokens_per_s and not found.uneven and whole:
-            remember_speed(self.model.device, self._models_key, found.tokens_per_s)
+        if found.tokens_per_s and not found.uneven:
+            share = self.model.layers_on_device / self.model.layers
+            remember_speed(self.model.device, self._models_key, found.tokens_per_s, share)
         return found
 
     def try_out(self) -> None:
@@ -305,14 +318,46 @@ def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, 
             progress=progress,
         )
 
-    try:
+    cpu = known[0]
+    if params.device or params.backend is not Backend.AUTO or device.kind == "cpu":
         return load(device, draft_device), fallback
+    # A GPU that is too small, or of no use to this model, is no reason not to answer; say what
+    # happened. A place for the drafter was asked for by itself: it stays, and if it is what failed,
+    # that is told.
+    if (_gain(params, device, cpu, 1.0) or 1.0) * FASTER < 1.0:
+        return load(cpu, draft_device), f"{device.description} was measured to be slower."
+    try:
+        native = load(device, draft_device)
     except DeviceError as error:
-        if params.device or params.backend is not Backend.AUTO or device.kind == "cpu":
-            raise
-        # A GPU that is too small is no reason not to answer; say what happened. A place for the
-        # drafter was asked for by itself: it stays, and if it is what failed, that is told.
-        return load(known[0], draft_device), error.message
+        return load(cpu, draft_device), error.message
+    if why := _too_few(native, _gain(params, device, cpu, _share(native))):
+        native.close()
+        return load(cpu, draft_device), why
+    return native, ""
+
+
+def _share(native: NativePair) -> float:
+    return native.info.n_layers_device / native.info.n_layers
+
+
+def _gain(params: LoadParams, device: DeviceInfo, cpu: DeviceInfo, share: float) -> float | None:
+    """See `expected_gain`; None, too, where there are no such files, of which the load tells."""
+    with contextlib.suppress(OSError):
+        return expected_gain(device, cpu, models_key_of(params), share)
+    return None
+
+
+def _too_few(native: NativePair, gain: float | None) -> str:
+    """Why the CPU alone is expected to be as fast as with some of the layers on a graphics card;
+    empty where it is not, and where all are there."""
+    share = _share(native)
+    if share == 1.0 or (gain >= FASTER if gain else share >= _FEW):
+        return ""
+    info, known = native.info, ", by what was measured" if gain else ""
+    return (
+        f"Only {info.n_layers_device} of {info.n_layers} layers fit on {info.device.description}: "
+        f"the CPU alone is expected to be as fast{known}."
+    )
 
 
 def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedModel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app import paths
+from app import kept, paths
 from app.binding import DeviceInfo, devices, preferred_gpu, speeds
 from app.engine import Backend
 from app.engine.pair import choose_device, named_device
@@ -127,3 +128,34 @@ def test_devices_are_told_with_reasons() -> None:
     assert found[0].kind == "cpu"
     assert any(d.kind == "gpu" for d in found)
     assert all(d.usable or d.reason for d in found)
+
+
+def test_what_a_share_of_the_layers_gives_is_known_by_what_was_measured() -> None:
+    cpu = replace(CPU, backend="cpu")
+
+    def gain(share: float) -> float | None:
+        return speeds.expected(SMALL, cpu, "a", share)
+
+    assert gain(0.5) is None
+    speeds.remember(SMALL, "a", 40.0)
+    assert gain(0.5) is None  # nothing to compare with
+    speeds.remember(cpu, "b", 10.0)
+    assert gain(0.5) is None  # by another model
+    speeds.remember(cpu, "a", 10.0)
+    assert gain(1.0) == pytest.approx(4.0)
+    # 100 ms a step; half of the layers take 12.5 there and 50 here
+    assert gain(0.5) == pytest.approx(100 / 62.5)
+    # That it takes 80 is the way to and fro as well: 60 for all layers.
+    speeds.remember(SMALL, "a", 1000 / 80, share=0.5)
+    assert gain(0.5) == pytest.approx(100 / 80)
+    assert gain(0.25) == pytest.approx(100 / 90)
+    assert gain(1.0) == pytest.approx(4.0)  # where nothing goes to and fro
+    speeds.remember(SMALL, "a", 1000 / 120, share=0.5)  # the last one counts
+    assert gain(0.5) == pytest.approx(100 / 120)
+
+
+@pytest.mark.parametrize("damage", [[], {"a": 1}, {"a": [0.0, 1.0]}, {"a": [0.5, 0.0]}])
+def test_a_damaged_memory_of_shares_is_none(tmp_path: Path, damage: object) -> None:
+    kept.keep(tmp_path / "speeds.json", speeds._in_part(SMALL), damage)
+    speeds.remember(CPU, "a", 10.0)
+    assert speeds.expected(SMALL, CPU, "a", 0.5) is None

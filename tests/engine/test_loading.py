@@ -8,14 +8,15 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gguf
 import pytest
 
 from app import paths
-from app.binding import NativePair, devices
-from app.engine import Backend, LoadParams, pair, template
+from app.binding import NativePair, devices, remember_speed
+from app.engine import Backend, LoadParams, key, pair, template
 from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.engine.pair import LoadedPair
 from app.errors import (
@@ -307,6 +308,81 @@ def test_a_place_asked_for_the_drafter_survives_a_gpu_that_is_too_small(
     _, fallback = pair._load(params, None)
     assert fallback == "Too small."
     assert tried == [("GPU0", kept), (None, kept)]
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """A graphics card on which `n` of 32 layers fit; `loads` is where a pair was loaded, and
+    `closed` how many were again."""
+    found: dict[str, Any] = {"n": 32, "loads": [], "closed": 0}
+
+    class Partly:
+        def __init__(self, *_: object, device: str | None, **__: object) -> None:
+            found["loads"].append(device or "CPU")
+            n, on = (found["n"], FAKE_GPU) if device else (32, FAKE_CPU)
+            self.info = SimpleNamespace(n_layers=32, n_layers_device=n, device=on)
+
+        def close(self) -> None:
+            found["closed"] += 1
+
+    monkeypatch.setattr(pair, "NativePair", Partly)
+    monkeypatch.setattr(pair, "devices", lambda: (FAKE_CPU, FAKE_GPU))
+    monkeypatch.setattr(paths, "cache", lambda: tmp_path / "cache")
+    target = tmp_path / "target"
+    target.touch()
+    found["params"] = LoadParams(target, None)
+    return found
+
+
+def measured(card: dict[str, Any], cpu: float, gpu: float, share: float = 1.0) -> None:
+    """By plain steps before, in tokens/s."""
+    model = key.models_key_of(card["params"])
+    remember_speed(FAKE_CPU, model, cpu)
+    remember_speed(FAKE_GPU, model, gpu, share)
+
+
+@pytest.mark.parametrize(
+    ("n", "loads"),
+    [(32, ["GPU0"]), (8, ["GPU0"]), (7, ["GPU0", "CPU"]), (1, ["GPU0", "CPU"])],
+)
+def test_a_card_for_few_of_the_layers_is_no_default(
+    card: dict[str, Any], n: int, loads: list[str]
+) -> None:
+    card["n"] = n
+    _, why = pair._load(card["params"], None)
+    assert card["loads"] == loads
+    assert card["closed"] == len(loads) - 1
+    fits = f"Only {n} of 32 layers fit on Scripted GPU: the CPU alone is expected to be as fast."
+    assert why == (fits if n < 8 else "")
+
+
+@pytest.mark.parametrize("asked", [{"backend": Backend.GPU}, {"device": "GPU0"}])
+def test_who_asks_for_a_card_gets_it_for_one_layer(
+    card: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    card["n"] = 1
+    assert pair._load(replace(card["params"], **asked), None)[1] == ""
+    assert card["loads"] == ["GPU0"]
+
+
+def test_what_was_measured_is_better_than_a_share(card: dict[str, Any]) -> None:
+    card["n"] = 4
+    measured(card, cpu=10.0, gpu=12.0, share=4 / 32)  # much faster than a share could make it
+    assert pair._load(card["params"], None)[1] == ""
+    card["n"] = 16
+    measured(card, cpu=10.0, gpu=9.0, share=16 / 32)
+    assert "by what was measured" in pair._load(card["params"], None)[1]
+    assert card["loads"] == ["GPU0", "GPU0", "CPU"]
+
+
+@pytest.mark.parametrize(("gpu", "place"), [(9.5, "GPU0"), (8.0, "CPU")])
+def test_a_card_that_was_measured_to_be_slower_is_no_default(
+    card: dict[str, Any], gpu: float, place: str
+) -> None:
+    measured(card, cpu=10.0, gpu=gpu)
+    _, why = pair._load(card["params"], None)
+    assert card["loads"] == [place]  # of the two nothing is loaded in vain
+    assert why == ("Scripted GPU was measured to be slower." if place == "CPU" else "")
 
 
 def test_what_was_loaded_is_told(demo_files: Pair) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
@@ -90,14 +90,16 @@ class Header(QWidget):
         self.setProperty("kind", "header")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(52)
-        self._gpu, self._narrow = "", False
+        self._narrow = False
+        self._devices: Sequence[DeviceInfo] = ()
+        self._model: LoadedModel | None = None
         self.chats = IconButton("menu", "Show or hide the chats (Ctrl+B)")
         self.new_chat = IconButton("plus", "New chat (Ctrl+N)", text="New chat", role="text")
         self.picker = ModelPicker()
         self.chip = StateChip()
         self.device = Segments("Device", {"cpu": "CPU", "gpu": "GPU"})
         self.device.chosen.connect(self.device_chosen)
-        self.device.set_available("gpu", "Looking for devices …")
+        self._show_devices()
         self.meters = IconButton("meters", "Show or hide the meters (Ctrl+M)")
         self.settings = IconButton("sliders", "Settings (Ctrl+,)")
         self.more = IconButton("more", "Menu")
@@ -122,7 +124,7 @@ class Header(QWidget):
         for part in (self.device, self.meters):
             part.setVisible(width >= ROOM_FOR_DEVICES)
         self._narrow = narrow
-        self._name_gpu()
+        self._show_devices()
         self.picker.set_short(narrow)
         self.picker.setMaximumWidth(MOST if width >= ROOM_FOR_DEVICES else max(64, width - 230))
         self.new_chat.setToolButtonStyle(
@@ -133,29 +135,48 @@ class Header(QWidget):
 
     def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
         """Offer what the engine can really use; the rest is grey and says why."""
-        for kind in ("cpu", "gpu"):
-            of_kind = [d for d in devices if d.kind == kind]
-            device = preferred_gpu(of_kind) if kind == "gpu" else next(iter(of_kind), None)
+        self._devices = devices
+        self._show_devices()
+
+    def set_model(self, model: LoadedModel | None) -> None:
+        """Show where the loaded model runs."""
+        self._model = model
+        self.device.choose(model.backend if model else "")
+        self._show_devices()
+
+    def _show_devices(self) -> None:
+        model = self._model
+        gpu = preferred_gpu(self._devices)
+        if model and model.backend == "gpu":
+            gpu = model.device  # another one may have been named
+        cpu = next((d for d in self._devices if d.kind == "cpu"), None)
+        label = "GPU"
+        if model and model.backend == "gpu" and model.layers_on_device < model.layers:
+            label = "GPU in part"
+        if gpu and gpu.usable and not self._narrow:
+            label = f"{label} · {_short(gpu.description)}"
+        self.device.set_label("gpu", label)
+        for kind, device in (("cpu", cpu), ("gpu", gpu)):
             if device and device.usable:
-                self.device.set_available(kind, about=device.description)
-                if kind == "gpu":
-                    self._gpu = _short(device.description)
-                    self._name_gpu()
+                self.device.set_available(kind, about=" ".join(self._about(device)))
+            elif not self._devices:
+                self.device.set_available(kind, "Looking for devices …" if kind == "gpu" else "")
             else:
                 why = device.reason if device else ""
                 why = why or f"This machine has no usable {kind.upper()}."
                 self.device.set_available(kind, why)
 
-    def _name_gpu(self) -> None:
-        named = self._gpu and not self._narrow
-        self.device.set_label("gpu", f"GPU · {self._gpu}" if named else "GPU")
-
-    def set_model(self, model: LoadedModel | None) -> None:
-        """Show where the loaded model runs."""
-        self.device.choose(model.backend if model else "")
-        if model and model.backend == "gpu":
-            self._gpu = _short(model.device.description)
-            self._name_gpu()
+    def _about(self, device: DeviceInfo) -> Iterator[str]:
+        """What there is to know of a device that can be chosen, in sentences."""
+        yield f"{device.description}."
+        model = self._model
+        if model is None:
+            return
+        on, of = model.layers_on_device, model.layers
+        if device.kind == "gpu" and model.backend == "gpu" and on < of:
+            yield f"{on} of {of} layers fit there, the CPU computes the others."
+        if device.kind == "gpu" and model.backend == "cpu":
+            yield model.fallback
 
 
 def _short(description: str) -> str:

@@ -420,6 +420,30 @@ def test_the_header_names_the_device_that_is_used(
     assert window.header.device.button("gpu").text() == "GPU · Small GPU"
 
 
+def test_the_switch_says_what_a_card_holds_and_why_it_is_not_taken(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    window = open_window()
+    switch, header = window.header.device.button("gpu"), window.header
+    wait_until(window.header.device.button("cpu").isEnabled)
+    loaded = window.meters.model
+    assert loaded is not None
+    assert (switch.text(), switch.toolTip()) == ("GPU · Scripted GPU", "Scripted GPU.")
+    header.set_model(replace(loaded, layers_on_device=5))
+    assert switch.text() == "GPU in part · Scripted GPU"
+    assert "5 of 8 layers fit there, the CPU computes the others." in switch.toolTip()
+    assert switch.accessibleDescription() == switch.toolTip()
+    why = "Only 1 of 8 layers fit on Scripted GPU."
+    header.set_model(replace(loaded, backend="cpu", device=FAKE_CPU, fallback=why))
+    assert switch.text() == "GPU · Scripted GPU"
+    assert why in switch.toolTip()
+    assert switch.isEnabled()
+    header.set_devices((FAKE_CPU, FAKE_GPU))  # asked for again
+    assert why in switch.toolTip()
+    header.set_model(loaded)
+    assert switch.toolTip() == "Scripted GPU."
+
+
 def test_a_model_that_cannot_be_loaded_is_told(
     open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
 ) -> None:
