@@ -743,6 +743,12 @@ def main() -> int:
         "minutes each",
     )
     add(
+        "nvidia",
+        "on a machine with an NVIDIA card: CUDA and Vulkan from one folder, both listed, both "
+        "answering as without the drafter, their speed, and estimates of memory against "
+        "nvidia-smi; --pair TARGET DRAFT; minutes",
+    )
+    add(
         "divergence",
         "what each type of weights takes away of the demo's target: bytes, KL divergence from "
         "BF16, errors; --parts: one step more for one part of a layer at a time; minutes",
@@ -768,6 +774,7 @@ def main() -> int:
         "server-tests",
         "exact",
         "variants",
+        "nvidia",
         "divergence",
         "full-size",
         "fuzz",
@@ -820,6 +827,10 @@ def main() -> int:
                 setup(extras=False)
                 wheel = native("--portable")
                 return call([python_of(VENV), "-m", "tests.engine.variants", wheel, *rest])
+            case "nvidia":
+                setup(extras=False)
+                backends(None)
+                return call([python_of(VENV), "-m", "tests.native.nvidia", *rest])
             case "divergence":
                 setup(extras=False)
                 return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
