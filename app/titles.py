@@ -9,17 +9,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from app.markup import without_markup
+
 LONGEST: Final = 48
 """Characters of a title, at most."""
 
 _ENOUGH: Final = 4_000  # characters of a question that are looked at
 
 _FENCED: Final = re.compile(r"(```|~~~).*?(\1|\Z)", re.DOTALL)
-_MARKUP: Final = re.compile(
-    r"^[ \t]*(?:[#>]+[ \t]*|[-*+][ \t]+|\d+[.)][ \t]+)"  # of a heading, a quote, an item
-    r"|[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}",
-    re.MULTILINE,
-)
 _GREETING: Final = re.compile(
     r"(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|dear \w+)"
     r"(?: (?:there|all|everyone|slipstream))?[\s,.!:;-]+",
@@ -37,7 +34,7 @@ def title_of(question: str) -> str:
     """A line of at most `LONGEST` characters; empty where the question says nothing."""
     start = question[:_ENOUGH]
     for text in (_FENCED.sub("\n", start), start):  # code alone is better than nothing
-        for line in _MARKUP.sub("", text).splitlines():
+        for line in without_markup(text).splitlines():
             if title := _pointed(" ".join(line.split())):
                 return title
     return ""

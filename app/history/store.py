@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any, Final
 from app.conversation import UNNAMED, Conversation, End
 from app.history import schema, text, words
 from app.history.records import ChatRecord, Codec, Hit, Summary, TurnRecord
+from app.markup import without_markup
 
 _log = logging.getLogger(__name__)
 
@@ -212,7 +214,7 @@ class Store:
             f"WHERE turn_words MATCH ? AND w.rowid IN ({marks})",
             [Hit.START, Hit.STOP, match, *rows],
         )
-        return {n: (id_, " ".join(str(excerpt).split())) for n, id_, excerpt in found}
+        return {n: (id_, _line(str(excerpt))) for n, id_, excerpt in found}
 
     def _hits(
         self,
@@ -297,10 +299,14 @@ def _title_words(chat: ChatRecord) -> str:
 
 def _around(whole: str, query: str) -> str:
     """Where `query` stands in a text, with a little around it."""
-    at = whole.lower().find(query.lower())
-    if at < 0:
-        return " ".join(whole[:80].split())
-    start, stop = max(0, at - 24), at + len(query)
-    before, after = whole[start:at], whole[stop : stop + 40]
-    head = f"{'…' if start else ''}{before}{Hit.START}{whole[at:stop]}{Hit.STOP}{after}"
-    return " ".join(f"{head}{'…' if stop + 40 < len(whole) else ''}".split())
+    found = re.search(re.escape(query), whole, re.IGNORECASE)
+    if not found:
+        return _line(whole[:80])
+    start, stop = max(0, found.start() - 24), found.end()
+    before, after = whole[start : found.start()], whole[stop : stop + 40]
+    head = f"{'…' if start else ''}{before}{Hit.START}{found[0]}{Hit.STOP}{after}"
+    return _line(f"{head}{'…' if stop + 40 < len(whole) else ''}")
+
+
+def _line(excerpt: str) -> str:
+    return " ".join(without_markup(excerpt).split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partialmethod
 from typing import Any
 
 import pytest
@@ -40,7 +41,14 @@ def owner(qapp: QApplication) -> Iterator[QObject]:
 @pytest.fixture
 def wait_until(qtbot: QtBot) -> WaitUntil:
     """Run the event loop until something holds."""
-    return lambda holds: qtbot.waitUntil(holds, timeout=LONGEST_WAIT_MS)
+    return qtbot.waitUntil
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five seconds, which pytest-qt waits where nothing is said, pass on a busy machine."""
+    patient = partialmethod(QtBot.waitUntil, timeout=LONGEST_WAIT_MS)
+    monkeypatch.setattr(QtBot, "waitUntil", patient)
 
 
 @pytest.fixture(scope="session")

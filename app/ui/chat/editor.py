@@ -1,4 +1,4 @@
-"""A question that is put anew: its text to be changed, in the place where it stands."""
+"""A question that is put anew: text and files to be changed, in the place where it stands."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import attachments
-from app.drafting import Attachment
+from app.drafting import Attachment, Draft
 from app.errors import SlipstreamError
 from app.ui import task
+from app.ui.chat.chips import Chips
 from app.ui.chat.composer import Field, no_picture
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice
@@ -34,7 +35,9 @@ class QuestionEditor(QFrame):
         self.field.send_with = "ctrl-enter"  # Enter begins another line
         self.field.setPlaceholderText("")
         self.field.most_lines = _MOST_LINES
-        self.field.setPlainText(text)
+        draft = Draft.of_message(text)
+        self._files = draft.attachments
+        self.field.setPlainText(draft.text)
         self.field.setAccessibleName(tr("Edit your question"))
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._edited)
@@ -43,6 +46,8 @@ class QuestionEditor(QFrame):
         self.field.files_given.connect(self._attach)
         self.field.picture_given.connect(lambda: self._refuse(no_picture()))
         self._reading = 0  # files: it is asked with them
+        self.chips = Chips()
+        self.chips.removed.connect(self._take_away)
         self._cancel = QPushButton(tr("Cancel"))
         self._cancel.setProperty("kind", "outline")
         self._send = QPushButton(tr("Ask again"))
@@ -59,8 +64,9 @@ class QuestionEditor(QFrame):
         column.setContentsMargins(Space.M, Space.M, Space.M, Space.M)
         column.setSpacing(Space.S)
         column.addWidget(self.field)
+        column.addWidget(self.chips)
         column.addLayout(buttons)
-        self._edited()
+        self._show_files()
 
     def start(self) -> None:
         self.show()
@@ -78,26 +84,33 @@ class QuestionEditor(QFrame):
         return super().eventFilter(watched, event)
 
     def _edited(self) -> None:
-        self._send.setEnabled(bool(self.field.toPlainText().strip()) and not self._reading)
+        self._send.setEnabled(bool(self._draft()) and not self._reading)
+
+    def _draft(self) -> Draft:
+        return Draft(self.field.toPlainText(), self._files)
+
+    def _show_files(self) -> None:
+        self.chips.show_attachments(self._files, {})
+        self._edited()
+
+    def _take_away(self, place: int) -> None:
+        self._files = self._files[:place] + self._files[place + 1 :]
+        self._show_files()
 
     def _attach(self, files: Sequence[Path]) -> None:
-        """Read files off the main thread; each is written behind the text, or refused."""
+        """Read files off the main thread; each goes with the question, or is refused."""
         for file in files:
             self._read(file)
         self._edited()
 
     def _read(self, file: Path) -> None:
         self._reading += 1
-        task.run(self, lambda *_: attachments.read(file), self._write, self._refuse_file)
+        task.run(self, lambda *_: attachments.read(file), self._take, self._refuse_file)
 
-    def _write(self, attachment: Attachment) -> None:
-        """As a message has it where it is first written."""
+    def _take(self, attachment: Attachment) -> None:
         self._reading -= 1
-        end = QTextCursor(self.field.document())
-        end.movePosition(QTextCursor.MoveOperation.End)
-        apart = "\n\n" if self.field.toPlainText().strip() else ""
-        end.insertText(apart + attachment.message())
-        self._edited()
+        self._files = (*self._files, attachment)
+        self._show_files()
 
     def _refuse_file(self, error: SlipstreamError) -> None:
         self._reading -= 1
@@ -111,4 +124,4 @@ class QuestionEditor(QFrame):
 
     def _ask(self) -> None:
         if self._send.isEnabled():
-            self.sent.emit(self.field.toPlainText())
+            self.sent.emit(self._draft().message())

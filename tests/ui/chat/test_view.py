@@ -228,6 +228,23 @@ def test_files_go_into_a_question_that_is_edited_or_are_refused(
     assert edited == ["One?\n\nFile `good.txt`:\n\n```txt\nIt is two.\n```"]
 
 
+def test_files_of_a_question_that_is_edited_are_chips(view: ChatView, qtbot: QtBot) -> None:
+    files = tuple(Attachment(f"{name}.py", "x = 1\n" * 40) for name in ("one", "two"))
+    question = asked(view, qtbot, Draft("Compare", files).message(), "Yes.")
+    edited: list[str] = []
+    view.edited.connect(lambda turn, text: edited.append(text))
+    question.start_editing()
+    editor = question._editor
+    assert editor is not None
+    assert editor.field.toPlainText() == "Compare"
+    assert len(editor.chips.buttons) == 2
+    qtbot.mouseClick(editor.chips.buttons[0], Qt.MouseButton.LeftButton)
+    editor.field.clear()
+    assert editor._send.isEnabled()  # a file alone is a question too
+    editor._send.click()
+    assert edited == [files[1].message()]
+
+
 @pytest.mark.parametrize(("width", "times"), [(360, 4), (700, 4), (700, 18)])
 def test_a_question_that_is_edited_is_seen_whole(
     view: ChatView, qtbot: QtBot, width: int, times: int
