@@ -64,7 +64,7 @@ class FindBar(QFrame):
         row.addWidget(self._count)
         for button in (self._back, self._on, close):
             row.addWidget(button)
-        # What is rendered in slices is marked when it is there.
+        # What is rendered in slices is marked as it comes.
         self._again = QTimer(self, interval=30, singleShot=True)
         self._again.timeout.connect(self._mark)
         # A long chat is read while the words are written: all at once it would hold the first key.
@@ -191,6 +191,8 @@ class FindBar(QFrame):
             for text, thought in message.texts:
                 cursors = _found(text.document(), query)
                 shown = message.turn is turn and thought == thinking
+                if shown and len(cursors) <= n and not message.rendered:
+                    self._again.start()
                 here = min(n, len(cursors) - 1) if shown else -1
                 text.setExtraSelections(
                     [_selection(cursor, i == here) for i, cursor in enumerate(cursors)]

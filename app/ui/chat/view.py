@@ -174,6 +174,7 @@ class ChatView(QScrollArea):
 
     def show_point(self, text: QWidget, point: QPoint) -> None:
         """Scroll so far that a point of a message's text is well seen."""
+        self._arrange()  # it may have grown just now: there is nothing yet to scroll to
         y = text.mapTo(self._page, point).y()
         bar, room = self.verticalScrollBar(), self.viewport().height()
         if not bar.value() + Space.XL < y < bar.value() + room - 2 * Space.XL:
