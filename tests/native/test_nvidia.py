@@ -56,6 +56,7 @@ def test_an_estimate_may_be_off_by_a_tenth(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_answers_and_speed_are_asked_of_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvidia, "QUESTIONS", nvidia.QUESTIONS[:1])
     monkeypatch.setattr(nvidia, "TOKENS", 16)

@@ -93,6 +93,7 @@ class Header(QWidget):
         self._narrow = False
         self._devices: Sequence[DeviceInfo] = ()
         self._model: LoadedModel | None = None
+        self._why = ""  # a GPU was not taken, as long as it is so
         self.chats = IconButton("menu", "Show or hide the chats (Ctrl+B)")
         self.new_chat = IconButton("plus", "New chat (Ctrl+N)", text="New chat", role="text")
         self.picker = ModelPicker()
@@ -135,12 +136,15 @@ class Header(QWidget):
 
     def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
         """Offer what the engine can really use; the rest is grey and says why."""
+        gpu, before = preferred_gpu(devices), preferred_gpu(self._devices)
+        if gpu and gpu.usable and before and not before.usable:
+            self._why = ""  # it was for want of one
         self._devices = devices
         self._show_devices()
 
     def set_model(self, model: LoadedModel | None) -> None:
         """Show where the loaded model runs."""
-        self._model = model
+        self._model, self._why = model, model.fallback if model else ""
         self.device.choose(model.backend if model else "")
         self._show_devices()
 
@@ -175,8 +179,8 @@ class Header(QWidget):
         on, of = model.layers_on_device, model.layers
         if device.kind == "gpu" and model.backend == "gpu" and on < of:
             yield f"{on} of {of} layers fit there, the CPU computes the others."
-        if device.kind == "gpu" and model.backend == "cpu":
-            yield model.fallback
+        if device.kind == "gpu" and self._why:
+            yield self._why
 
 
 def _short(description: str) -> str:

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 
 from app import catalog, paths
 from app.conversation import Conversation, Removed, Turn
-from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading
+from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading, preferred_gpu
 from app.errors import (
     AttachmentError,
     DeviceError,
@@ -139,6 +139,7 @@ class MainWindow(QMainWindow):
         self._devices: Sequence[DeviceInfo] = ()
         self._started: object = None  # the chat whose start is told about
         self._undo: Callable[[], None] | None = None  # of the last deletion
+        self._wants_gpu = False  # the load of a model failed for want of one
 
         self.bridge = EngineBridge(engine, self)
         self.flow = SettingsFlow(settings, save, self)
@@ -623,6 +624,7 @@ class MainWindow(QMainWindow):
         self.header.set_model(model)
         if model is None:
             return
+        self._wants_gpu = False
         self.notices.drop("model")
         self.notices.drop("device")
         if model.fallback and self.flow.current.backend == "gpu":
@@ -674,12 +676,18 @@ class MainWindow(QMainWindow):
         self._devices = devices
         self.header.set_devices(devices)
         self._devices_found.emit(devices)
+        gpu = preferred_gpu(devices)
+        if self._wants_gpu and gpu and gpu.usable and not self.loader.activity:
+            self.notices.drop("model")
+            self.controller.load()
 
     def _tell(self, error: SlipstreamError, topic: str = "") -> Notice:
         return self.notices.add(error.message, error.remedy, level="error", topic=topic)
 
     def _tell_no_model(self, error: SlipstreamError) -> None:
         """It could not be loaded, or went with its device: with the buttons that may mend it."""
+        gpu = preferred_gpu(self._devices)
+        self._wants_gpu = self.flow.current.backend == "gpu" and not (gpu and gpu.usable)
         told = self._tell(error, "model")
         if isinstance(error, OutOfMemoryError) and self.flow.current.n_ctx is not None:
             told.add_button("Fit the context").clicked.connect(lambda: self.flow.change(n_ctx=None))

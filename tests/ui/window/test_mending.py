@@ -11,7 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.engine import Script
+from app.engine import DeviceInfo, Script
+from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.errors import ContextFullError, DeviceError, OutOfMemoryError, OutputError
 from app.history import History
 from app.settings import Settings
@@ -44,6 +45,42 @@ def test_no_gpu_offers_the_cpu_and_goes_once_it_is_loaded(
     wait_until(lambda: window.header.chip.state.text == "DFlash ready")
     assert window.flow.current.backend == "cpu"
     assert notices(window) == []
+
+
+def test_no_gpu_goes_when_there_is_one(open_window: OpenWindow, wait_until: WaitUntil) -> None:
+    """As where its backend was still being built."""
+    none = DeviceInfo("GPU", "No GPU", "gpu", 0, 0, False, "This build has no GPU backend.")
+    engine = BatchEngine()
+    engine.device_list = (FAKE_CPU, none)
+    engine.script.load_error = DeviceError("No GPU can be used.", remedy="Choose the CPU.")
+    window = open_window(engine, wait=False, backend="gpu")
+    wait_until(lambda: notices(window) == ["No GPU can be used."])
+    window._find_devices()  # nothing came
+    wait_until(lambda: window.header.device.button("gpu").toolTip() == none.reason)
+    assert notices(window) == ["No GPU can be used."]
+    engine.script.load_error = None
+    engine.device_list = (FAKE_CPU, FAKE_GPU)
+    window._find_devices()
+    wait_until(lambda: window.header.chip.state.text == "DFlash ready")
+    assert notices(window) == []
+    assert window.header.device.choice() == "gpu"
+    assert len(engine.loads) == 2
+
+
+def test_why_a_gpu_was_not_taken_is_not_told_of_one_that_came_later(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    none = DeviceInfo("GPU", "No GPU", "gpu", 0, 0, False, "This build has no GPU backend.")
+    engine = BatchEngine()
+    engine.device_list = (FAKE_CPU, none)
+    window = open_window(engine)
+    gpu = window.header.device.button("gpu")
+    wait_until(lambda: gpu.toolTip() == none.reason)
+    assert window.meters.model is not None
+    window.header.set_model(replace(window.meters.model, fallback=none.reason))
+    window.header.set_devices((FAKE_CPU, FAKE_GPU))
+    assert gpu.isEnabled()
+    assert gpu.toolTip() == "Scripted GPU."
 
 
 def test_what_does_not_fit_offers_a_context_that_does(
