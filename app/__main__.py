@@ -1,7 +1,7 @@
 """``slipstream`` and ``python -m app``: the window, or one command.
 
-Without arguments the window opens; Qt is imported only then. Everything else is the
-command line's.
+Without arguments the window opens, or with chats that were exported as JSON; Qt is imported
+only then. Everything else is the command line's.
 """
 
 from __future__ import annotations
@@ -9,11 +9,17 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+from app import frozen
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments:
+    frozen.prepare(arguments)
+    # A desktop opens an exported chat so; no command has such a name.
+    chats = arguments if arguments and arguments[0].lower().endswith(".json") else ()
+    if arguments and not chats:
         from app.cli import main as run_command
 
         return run_command(arguments)
@@ -22,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.disable()
     from app.ui.application import run as open_window
 
-    return open_window()
+    return open_window(chats=[Path(chat).absolute() for chat in chats])
 
 
 if __name__ == "__main__":

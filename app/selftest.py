@@ -11,12 +11,12 @@ import json
 import queue
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from app import frozen
 from app.errors import EngineError, ModelFileError
 from app.jobs import CancelToken
 from app.passport import Check
@@ -41,7 +41,7 @@ def try_pair(
     Raises `ModelFileError` if the process died of it, `EngineError` if it could not run, and
     `JobCancelled`.
     """
-    argv = command or (sys.executable, "-m", "app", *_SELFTEST)
+    argv = command or (*frozen.command_line(), *_SELFTEST)
     process = subprocess.Popen(
         [*argv, str(folder)],
         stdin=subprocess.DEVNULL,

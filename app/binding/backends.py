@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from app import frozen
 from app.binding import addon
 from app.binding.library import library, library_path, talkative
 from app.binding.records import DeviceInfo
@@ -105,7 +106,7 @@ def load_backend(path: Path) -> None:
         raise DeviceError(
             "It is no backend of this version of Slipstream, or its driver does not start"
             + (f": {said[-1][:200]}" if said else "."),
-            remedy="Run `python3 dev.py setup`, which builds the matching one.",
+            remedy=frozen.REPAIR,
         )
 
 

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from app import frozen
 from app.binding.structs import (
     Costs,
     Device,
@@ -65,14 +66,12 @@ def library_path() -> Path:
     )
     spec = importlib.util.find_spec("llama_cpp")
     if spec is None or spec.origin is None:
-        raise NativeLibraryError(
-            "The native library is not installed.", remedy="Run `python3 dev.py setup`."
-        )
+        raise NativeLibraryError("The native library is not installed.", remedy=frozen.REPAIR)
     path = Path(spec.origin).parent / "lib" / name
     if not path.is_file():
         raise NativeLibraryError(
             f"`{path}` is missing: this llama-cpp-python is not Slipstream's.",
-            remedy="Run `python3 dev.py setup`, which builds and installs the patched one.",
+            remedy=frozen.REPAIR,
         )
     return path
 
@@ -98,14 +97,14 @@ def library() -> ctypes.CDLL:
     except OSError as error:
         raise NativeLibraryError(
             f"`{path}` cannot be loaded: {error}.",
-            remedy="Install the system library that it names, or run `python3 dev.py setup`.",
+            remedy=f"If it names a library of the system, install that. Else: {frozen.REPAIR}",
         ) from error
     lib.slip_abi.restype = c_int32
     found = lib.slip_abi()
     if found != ABI:
         raise NativeLibraryError(
             f"`{path}` has ABI {found}; this version of Slipstream needs {ABI}.",
-            remedy="Run `python3 dev.py setup` to build the matching library.",
+            remedy=frozen.REPAIR,
         )
     _declare(lib)
     lib.slip_set_log(_on_line, _WARNING)

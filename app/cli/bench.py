@@ -12,9 +12,8 @@ chat has answered already, so that they can be looked up.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import statistics
-import subprocess
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -195,14 +194,21 @@ class _Bench:
 @contextlib.contextmanager
 def _busy_programs(count: int) -> Iterator[None]:
     """`count` other processes that compute all the time."""
-    command = [sys.executable, "-S", "-c", "while True: pass"]
-    programs = [subprocess.Popen(command) for _ in range(count)]
+    context = multiprocessing.get_context("spawn")
+    programs = [context.Process(target=_compute, daemon=True) for _ in range(count)]
+    for program in programs:
+        program.start()
     try:
         yield
     finally:
         for program in programs:
             program.kill()
-            program.wait()
+            program.join()
+
+
+def _compute() -> None:
+    while True:
+        pass
 
 
 def _best(modes: list[_Mode]) -> float | None:

@@ -19,6 +19,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import (
@@ -33,7 +34,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app import log, moving, paths, settings
+from app import frozen, log, moving, paths, settings
 from app.download import Access
 from app.download.token import Tokens
 from app.engine import Engine, Figures
@@ -63,8 +64,8 @@ _log = logging.getLogger(__name__)
 _qt_log = logging.getLogger("app.qt")
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """Open the window; returns the exit status when it is closed."""
+def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
+    """Open the window, and in it `chats` that were exported; the exit status when it is closed."""
     log.start(paths.log_file())
     qInstallMessageHandler(_log_qt)
     chosen, problems = settings.load(paths.settings_file())
@@ -74,10 +75,10 @@ def run(argv: Sequence[str] | None = None) -> int:
     if not isinstance(app, QApplication):
         app = QApplication(list(sys.argv[:1] if argv is None else argv))
     QGuiApplication.setApplicationName("Slipstream")
-    QGuiApplication.setDesktopFileName("slipstream")
+    QGuiApplication.setDesktopFileName(frozen.APP_ID)
     # Before anything of the folders is touched. The state's never moves.
     instance = Instance(paths.state())
-    if not instance.first and instance.raise_first():
+    if not instance.first and instance.raise_first(chats):
         _log.info("Slipstream is open already: its window is raised.")
         qInstallMessageHandler(None)
         return 0
@@ -119,10 +120,17 @@ def run(argv: Sequence[str] | None = None) -> int:
     app.setQuitOnLastWindowClosed(False)
     # Later: closed before the loop runs, it would not know that it is to end.
     window.closed.connect(lambda: QTimer.singleShot(0, app, lambda: app.exit(0)))
+
+    def open_files(files: Sequence[Path]) -> None:
+        for file in files:
+            window.porting.take_in(file)
+
+    instance.raised.connect(open_files)
     instance.raised.connect(lambda: _raise(window))
     # What was found while the window was made: so the model is loaded while it is painted.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
     window.show()
+    open_files(chats)
     QTimer.singleShot(0, app, _look_for_cycles)
     try:
         return app.exec()

@@ -1,4 +1,4 @@
-"""One window a folder: a second start raises the first and leaves.
+"""One window a folder: a second start raises the first, hands over files, and leaves.
 
 The lock is the operating system's (a process that died holds none); the name of the local
 server follows from the folder, so that other folders have windows of their own.
@@ -7,6 +7,9 @@ server follows from the folder, so that other folders have windows of their own.
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +17,13 @@ from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 _WAIT_MS: Final = 2_000
+_MOST_BYTES: Final = 1 << 20  # of the paths that a start hands over
 
 
 class Instance(QObject):
     """`first` is False where another process has the folder."""
 
-    raised = Signal()  # another start wants to see this one's window
+    raised = Signal(list)  # another start wants to see this one's window, and these files in it
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -34,12 +38,15 @@ class Instance(QObject):
         if locked:
             self._listen()
 
-    def raise_first(self) -> bool:
-        """Have the window of the other process come up; False where it does not answer."""
+    def raise_first(self, files: Sequence[Path] = ()) -> bool:
+        """Have the window of the other process come up and take in `files`; False where it does
+        not answer."""
         socket = QLocalSocket()
         socket.connectToServer(self._name)
         answers = socket.waitForConnected(_WAIT_MS)
         if answers:
+            socket.write(json.dumps([str(file) for file in files]).encode())
+            socket.waitForBytesWritten(_WAIT_MS)
             socket.disconnectFromServer()
         return answers
 
@@ -58,5 +65,17 @@ class Instance(QObject):
     def _connected(self) -> None:
         assert self._server is not None
         while (socket := self._server.nextPendingConnection()) is not None:
-            socket.disconnected.connect(socket.deleteLater)
-            self.raised.emit()
+            socket.disconnected.connect(partial(self._told, socket))
+            if socket.state() is QLocalSocket.LocalSocketState.UnconnectedState:  # gone already
+                self._told(socket)
+
+    def _told(self, socket: QLocalSocket) -> None:
+        """All that a start had to say: it has hung up."""
+        said = bytes(socket.read(_MOST_BYTES).data())
+        socket.disconnected.disconnect()
+        socket.deleteLater()
+        try:
+            files = [Path(file) for file in json.loads(said)]
+        except (ValueError, TypeError):
+            files = []
+        self.raised.emit(files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+from multiprocessing.context import SpawnProcess
 
 import pytest
 
@@ -61,14 +61,14 @@ def test_json_fields(slipstream: Slipstream, engine: FakeEngine) -> None:
 def test_beside_busy_programs(
     slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-    popen = subprocess.Popen
+    started: list[SpawnProcess] = []
+    start = SpawnProcess.start
 
-    def start(command: list[str]) -> subprocess.Popen[bytes]:
-        started.append(popen(command))
-        return started[-1]
+    def noted(process: SpawnProcess) -> None:
+        start(process)
+        started.append(process)
 
-    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(SpawnProcess, "start", noted)
     run = slipstream("bench", "--json", "--runs", "1", "--busy", "2")
     value = run.json
     assert [row["programs"] for row in value["busy"]] == [1, 2]
@@ -77,7 +77,7 @@ def test_beside_busy_programs(
             before = quiet["plain_tokens_per_s" if name == "plain" else "tokens_per_s"]
             assert row[f"{name}_kept"] == pytest.approx(row[f"{name}_tokens_per_s"] / before)
     assert len(started) == 3
-    assert all(program.returncode is not None for program in started), "they outlive the bench"
+    assert all(program.exitcode is not None for program in started), "they outlive the bench"
 
 
 def test_busy_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:

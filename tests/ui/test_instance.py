@@ -17,7 +17,8 @@ from PySide6.QtCore import QCoreApplication
 from app.ui.instance import Instance
 app = QCoreApplication([])
 instance = Instance(Path(sys.argv[1]))
-print(instance.first, None if instance.first else instance.raise_first())
+files = [Path(name) for name in sys.argv[2:]]
+print(instance.first, None if instance.first else instance.raise_first(files))
 """
 
 
@@ -25,11 +26,15 @@ def test_a_second_start_raises_the_first(qtbot: QtBot, tmp_path: Path) -> None:
     first, other = Instance(tmp_path / "a"), Instance(tmp_path / "b")
     assert first.first
     assert other.first
-    with qtbot.waitSignal(first.raised, timeout=60_000):
-        second = subprocess.Popen(
-            [sys.executable, "-c", SECOND, str(tmp_path / "a")], stdout=subprocess.PIPE, text=True
-        )
-    assert second.communicate(timeout=60)[0].split() == ["False", "True"]
+    for files in ([], [tmp_path / "Grüße 1.json", tmp_path / "2.json"]):
+        with qtbot.waitSignal(first.raised, timeout=60_000) as raised:
+            second = subprocess.Popen(
+                [sys.executable, "-c", SECOND, str(tmp_path / "a"), *map(str, files)],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert second.communicate(timeout=60)[0].split() == ["False", "True"]
+        assert raised.args == [files]
     first.close()
     again = Instance(tmp_path / "a")
     assert again.first

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import platform
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QDesktopServices, QFont, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import paths
 from app.engine import DeviceInfo
@@ -35,6 +45,7 @@ _STANDS_ON: Final = (
     ("ziamath and STIX Two", "formulas", "MIT, SIL Open Font License 1.1"),
     ("Inter, JetBrains Mono", "typefaces", "SIL Open Font License 1.1"),
 )
+_TEXT_HEIGHT: Final = 320  # px, of a licence that is read
 _FIELD_KEYS: Final = (
     ("New line", "Shift+Enter"),
     ("Send, whatever is set", "Ctrl+Enter"),
@@ -42,6 +53,33 @@ _FIELD_KEYS: Final = (
     ("Next control", "Tab"),
     ("Press what has the focus", "Enter, Space"),
 )
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Somebody's work that the installed app contains."""
+
+    name: str
+    version: str
+    licence: str
+    text: str
+
+
+def parts() -> list[Part]:
+    """All of them, as they were collected when the app was made; empty in a checkout, which
+    contains none."""
+    file = paths.assets() / "licences.json"
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return [Part(p["name"], p["version"], p["licence"], p["text"]) for p in found]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        _log.warning("`%s` cannot be read: %s", file, error)
+        return []
 
 
 class HelpSheet(Sheet):
@@ -111,6 +149,11 @@ class HelpSheet(Sheet):
         column.addWidget(text)
 
     def _licences(self, column: QVBoxLayout) -> None:
+        if inside := parts():
+            column.addWidget(note("Slipstream is under the MIT licence. It contains:"))
+            for part in inside:
+                column.addLayout(_part_row(part))
+            return
         column.addWidget(note("Slipstream is under the MIT licence. It stands on:"))
         for name, what, licence in _STANDS_ON:
             label = _text(name)
@@ -131,6 +174,44 @@ class HelpSheet(Sheet):
         )
         column.addWidget(_text(facts))
         column.addLayout(_buttons(("Copy", lambda: QGuiApplication.clipboard().setText(facts))))
+
+
+def _part_row(part: Part) -> QVBoxLayout:
+    """A part, with its licence behind a button: all of them at once are a book."""
+    row = QVBoxLayout()
+    row.setSpacing(2)
+    name = _text(f"{part.name} {part.version}".strip())
+    name.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
+    row.addWidget(name)
+    row.addWidget(note(_breakable(part.licence)))
+    if not part.text:
+        return row
+
+    def toggle() -> None:
+        """The field is there while it is read."""
+        if row.count() > known:
+            if (item := row.takeAt(known)) is not None and (field := item.widget()) is not None:
+                field.deleteLater()
+            button.setText(tr("Read"))
+            return
+        text = QPlainTextEdit(part.text)
+        text.setReadOnly(True)
+        text.setTabChangesFocus(True)
+        text.setAccessibleName(tr("Licence of {name}").format(name=part.name))
+        text.setFont(theme.font(Size.SMALL, family=MONO))
+        text.setFixedHeight(_TEXT_HEIGHT)
+        row.addWidget(text)
+        button.setText(tr("Close"))
+
+    button = QPushButton(tr("Read"))
+    button.setProperty("kind", "outline")
+    button.setAccessibleName(tr("Licence of {name}").format(name=part.name))
+    button.clicked.connect(toggle)
+    buttons = Flow(spacing=Space.S)
+    buttons.addWidget(button)
+    row.addLayout(buttons)
+    known = row.count()
+    return row
 
 
 def about() -> str:

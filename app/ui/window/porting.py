@@ -18,7 +18,7 @@ from app.history import Codec
 from app.ui import task
 from app.ui.window.book import Book
 
-SUFFIXES: Final = {"markdown": ".md", "json": ".json", "html": ".html", "pdf": ".pdf"}
+SUFFIXES: Final = {"markdown": ".md", "json": ".slipstream.json", "html": ".html", "pdf": ".pdf"}
 
 _LONGEST: Final = 200
 """Bytes of a name; no system takes more than 255, with what stands around it."""

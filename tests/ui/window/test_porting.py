@@ -30,7 +30,7 @@ def test_a_chat_goes_out_and_comes_in(
         window.porting.export(chat, kind, path)
         wait_until(path.exists)
         assert path.read_bytes().startswith(BEGINS[kind])
-    window.porting.take_in(tmp_path / "chat.json")
+    window.porting.take_in(tmp_path / f"chat{SUFFIXES['json']}")
     wait_until(lambda: window.controller.current is not chat)
     assert [t.text for t in window.controller.current.path()] == ["What is this?", "An **answer**."]
     assert len(window.controller.book.summaries) == 2

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import paths
 from app.engine import Script
 from app.ui.window.actions import Topic
 from app.ui.window.main_window import MainWindow
@@ -147,6 +151,33 @@ def test_help_tells(open_window: OpenWindow, topic: Topic) -> None:
         Topic.ABOUT: "Slipstream 0.",
     }
     assert wanted[topic] in words
+
+
+def test_the_installed_app_shows_the_licences_of_all_that_it_contains(
+    open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = [
+        {"name": "Qt", "version": "6", "licence": "LGPL-3.0-only", "text": "You may link."},
+        {"name": "Inter", "version": "", "licence": "OFL-1.1", "text": ""},
+    ]
+    (tmp_path / "licences.json").write_text(json.dumps(inside))
+    window = open_window()
+    monkeypatch.setattr(paths, "assets", lambda: tmp_path)
+    window.actions_.help[Topic.LICENCES].trigger()
+    words = [label.text() for label in window.help.findChildren(type(window.help._title))]
+    assert {"Qt 6", "LGPL-3.0-only", "Inter", "OFL-1.1"} <= set(words)
+    (read,) = (b for b in window.help.findChildren(QPushButton) if b.text() == "Read")
+    read.click()
+    (text,) = window.help.findChildren(QPlainTextEdit)
+    assert text.toPlainText() == "You may link."
+    assert text.isReadOnly()
+    read.click()
+    assert read.text() == "Read"
+    (tmp_path / "licences.json").write_text("{")
+    window.actions_.help[Topic.LICENCES].trigger()
+    assert "llama.cpp and llama-cpp-python" in [
+        label.text() for label in window.help.findChildren(type(window.help._title))
+    ]
 
 
 @pytest.mark.parametrize("size", [(400, 700), (360, 640)])
