@@ -97,6 +97,23 @@ DESKTOP = {
 }
 
 
+# To make the installed app and Debian's package of it, by what they put under /usr.
+PACKAGING = {
+    "bin/strip": "binutils",
+    "bin/dpkg-shlibdeps": "dpkg-dev",
+    # what of it goes into the app: desktops lack it
+    "lib/*/libxcb-cursor.so.0": "libxcb-cursor0",
+}
+# To try the package out in systems that have nothing else.
+SMOKE = {
+    "sbin/debootstrap": "debootstrap",
+    "bin/desktop-file-validate": "desktop-file-utils",
+    "bin/appstreamcli": "appstream",
+    "bin/lintian": "lintian",
+    "bin/weston": "weston",
+    "bin/zstd": "zstd",
+}
+
 # Versions of symbols in a library's table of strings: of glibc, libstdc++, libgomp.
 SYMBOLS = re.compile(rb"\0(GLIBC|GLIBCXX|CXXABI|GOMP)_([\d.]+)(?=\0)")
 # Code for Turing to Blackwell cards, and for what comes in the form that its driver compiles.
@@ -492,7 +509,8 @@ def lock() -> int:
             *wheel_requires(native()),
         ],
     }
-    needs["test"] = [*needs["app"], *app["project"]["optional-dependencies"]["test"]]
+    for name in ("test", "package"):
+        needs[name] = [*needs["app"], *app["project"]["optional-dependencies"][name]]
     environment = cache_dir() / "lock-env" / digest(sys.version, sys.base_prefix)
     make_venv(environment)
     pip(environment, "install", "--quiet", "--upgrade", "uv")
@@ -501,10 +519,10 @@ def lock() -> int:
     LOCK.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder, "test.txt")  # the app's versions are those it is tested with
-        for name in ("test", "app", "native"):
+        for name in ("test", "app", "package", "native"):
             source = Path(folder, f"{name}.in")
             source.write_text("\n".join(needs[name]), encoding="utf-8")
-            same = ["--constraint", whole] if name == "app" else []
+            same = ["--constraint", whole] if name in ("app", "package") else []
             run([*compile_, *same, source, "--output-file", Path(folder, f"{name}.txt")])
             text = Path(folder, f"{name}.txt").read_text(encoding="utf-8")
             kept = "".join(entry for entry in lock_entries(text) if not UNLOCKED.match(entry))
@@ -610,20 +628,85 @@ def server_tests(arguments: list[str]) -> int:
         return call([python_of(environment), suite, *sides, *given, *arguments])
 
 
-def package(cuda: str | None) -> int:
-    """Wheels of the app and of the engine for any processor into dist/; `cuda`: also its backend,
-    for these architectures, as an archive that `slipstream devices --add` installs."""
-    setup(extras=False)
+def package(cuda: str | None, engine: Path | None, wheels: bool, options: list[str]) -> int:
+    """Wheels of the app and of the engine for any processor (or `engine`, a wheel of it) into
+    dist/, and with them, unless only `wheels` are wanted, the installed app. `cuda`: also its
+    backend, for these architectures, as an archive that `slipstream devices --add` installs."""
+    system_packages()
+    environment = package_env()
     dist = ROOT / "dist"
     dist.mkdir(exist_ok=True)
-    wheel = native("--portable")
-    shutil.copyfile(wheel, dist / wheel.name)
-    pip(VENV, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, ROOT)
-    say(f"wheels in {dist}; {runs_on(wheel)}")
+    built = engine.resolve() if engine else native("--portable")
+    if built.parent != dist:
+        shutil.copyfile(built, dist / built.name)
+    make = ("wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", dist, ROOT)
+    pip(environment, *make)
+    say(f"wheels in {dist}; {runs_on(built)}")
     if cuda is not None:
+        setup(extras=False)
         library = native("--cuda", cuda)
         say(f"archive: {backend_archive(library, cuda.split(';'), dist)}")
-    return 0
+    return 0 if wheels else package_app(environment, dist / built.name, dist, options)
+
+
+def package_env() -> Path:
+    """An environment with what the installed app is made of and by, and nothing else."""
+    locked = (LOCK / "package.txt").read_text(encoding="utf-8")
+    environment = cache_dir() / "package-env" / digest(sys.version, sys.base_prefix, locked)
+    if not (environment / "ready").is_file():
+        make_venv(environment)
+        install_locked(environment, "package")
+        (environment / "ready").touch()
+    return environment
+
+
+def package_app(environment: Path, engine: Path, dist: Path, options: list[str]) -> int:
+    """The app with its engine as one folder, which needs no Python: packed, with figures of it."""
+    if sys.platform.startswith("linux"):
+        optional_packages(PACKAGING)
+    for folder in environment.glob("**/llama_cpp/lib"):
+        shutil.rmtree(folder)  # a backend there belongs to the engine that goes
+    (app,) = dist.glob(f"slipstream-{project_version()}-*.whl")
+    pip(environment, "install", "--quiet", "--force-reinstall", "--no-deps", engine, app)
+    (lib,) = environment.glob("**/llama_cpp/lib")
+    try:
+        vulkan_packages(drivers=False)
+        library = native("--vulkan")
+    except Unavailable as exc:
+        say(f"the app is made without the Vulkan backend: {exc}")
+    else:
+        (lib / "backends").mkdir(exist_ok=True)
+        shutil.copyfile(library, lib / "backends" / library.name)
+    made = ["-P", "-m", "slipstream_package", "--dist", dist, "--epoch", str(commit_time())]
+    made += ["--work", cache_dir() / "package", *options]
+    env = {"PYTHONPATH": str(ROOT / "installers"), "QT_QPA_PLATFORM": "offscreen"}
+    return call([python_of(environment), *made], env=env)
+
+
+def commit_time() -> int:
+    """Seconds; what is built of one commit tells no other time."""
+    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(given)
+    told = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return int(told.stdout) if told.returncode == 0 else 0
+
+
+def project_version() -> str:
+    version: str = read_toml(ROOT / "pyproject.toml")["project"]["version"]
+    return version
+
+
+def smoke(arguments: list[str]) -> int:
+    """The package of dist/ in bare systems; arguments are of installers/smoke.py."""
+    if not sys.platform.startswith("linux"):
+        raise Unavailable("it needs Linux, and to be root")
+    desktop_packages()
+    optional_packages(SMOKE)
+    environment = package_env()
+    command = [python_of(environment), "-m", "installers.smoke", "--cache", cache_dir() / "smoke"]
+    return call([*command, *arguments])
 
 
 def runs_on(wheel: Path) -> str:
@@ -709,7 +792,18 @@ def main() -> int:
     add("lock", "renew the lock files in installers/lock: the newest versions within the bounds")
     packed = add(
         "package",
-        "wheels of the app and of the engine for any processor into dist/ (installers come later)",
+        "into dist/: wheels of the app and of the engine for any processor, and the app that is "
+        "installed without Python, as a .deb and a tar.zst; see installers/README.md",
+    )
+    packed.add_argument("--quick", action="store_true", help="hardly packed, to try it out")
+    packed.add_argument("--wheels", action="store_true", help="only the wheels")
+    packed.add_argument(
+        "--engine", type=Path, metavar="WHEEL", help="the engine, in place of one built now"
+    )
+    packed.add_argument(
+        "--homepage",
+        default="https://slipstream.invalid",
+        help="the project's page, for the package's metadata (%(default)s)",
     )
     packed.add_argument(
         "--cuda",
@@ -763,6 +857,11 @@ def main() -> int:
         "20,000 damaged models, each opened and asked in a process of its own, which has to end "
         "with an answer or a typed error; --times, --from; half an hour on two cores",
     )
+    add(
+        "smoke",
+        "the .deb and the tar.zst of dist/ tried out in bare Debian 12 and 13: installed, clicked "
+        "through, upgraded, removed; options of installers/smoke.py; as root, minutes",
+    )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
 
     # What follows these is not ours to read, `dev.py run --help` excepted.
@@ -778,6 +877,7 @@ def main() -> int:
         "divergence",
         "full-size",
         "fuzz",
+        "smoke",
     )
     ours = 1 if argv[:1] and argv[0] in others else len(argv)
     if argv[ours:] and argv[ours] in ("-h", "--help"):
@@ -847,7 +947,10 @@ def main() -> int:
                 tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
                 return call([python_of(VENV), "-m", "pytest", tests], env=env)
             case "package":
-                return package(args.cuda)
+                options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
+                return package(args.cuda, args.engine, args.wheels, options)
+            case "smoke":
+                return smoke(rest)
             case "bench" if rest[:1] == ["native"]:
                 return bench_native(rest[1:])
             case "bench" if rest[:1] == ["ui"]:

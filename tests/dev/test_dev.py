@@ -12,7 +12,7 @@ import pytest
 
 import dev
 
-COMMANDS = "setup run test check fix native lock package bench server-tests".split()
+COMMANDS = "setup run test check fix native lock package smoke bench server-tests".split()
 
 
 def dev_py(*args: str) -> subprocess.CompletedProcess[str]:

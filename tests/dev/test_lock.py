@@ -16,7 +16,7 @@ PROJECT = dev.read_toml(dev.ROOT / "pyproject.toml")
 NATIVE = dev.read_toml(dev.NATIVE / "pyproject.toml")
 APP = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
 TOOLS = PROJECT["project"]["optional-dependencies"]["test"]
-LOCKS = ("app", "test", "native")
+LOCKS = ("app", "test", "package", "native")
 
 
 def text_of(name: str) -> str:
@@ -40,7 +40,12 @@ def version(requirement: Requirement) -> str:
 
 @pytest.mark.parametrize(
     ("name", "asked"),
-    [("app", APP), ("test", [*APP, *TOOLS]), ("native", NATIVE["build-system"]["requires"])],
+    [
+        ("app", APP),
+        ("test", [*APP, *TOOLS]),
+        ("package", [*APP, *PROJECT["project"]["optional-dependencies"]["package"]]),
+        ("native", NATIVE["build-system"]["requires"]),
+    ],
 )
 def test_whatever_is_asked_for_is_locked_within_its_bounds(name: str, asked: list[str]) -> None:
     found = locked(name)
@@ -66,6 +71,11 @@ def test_every_entry_is_one_version_with_hashes_and_no_place(name: str) -> None:
 def test_the_app_runs_on_the_versions_it_is_tested_with() -> None:
     tested = locked("test")
     assert {name: pins for name, pins in locked("app").items() if tested[name] != pins} == {}
+
+
+def test_the_installed_app_has_those_versions_too() -> None:
+    packed = locked("package")
+    assert {name: pins for name, pins in locked("app").items() if packed[name] != pins} == {}
 
 
 def test_what_the_engines_wheel_needs_is_locked() -> None:

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Takes away what install.sh put there. Chats, models and settings stay where they are.
+set -eu
+
+app=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+prefix=${app%/lib/slipstream}
+if [ "$prefix" = "$app" ] || [ ! -f "$app/installed" ]; then
+    echo "uninstall.sh: this is no installed Slipstream: $app" >&2
+    exit 1
+fi
+while read -r file; do
+    case "$file" in
+        "$prefix"/*) rm -f -- "$file" ;;
+    esac
+done < "$app/installed"
+for tool in update-desktop-database:applications update-mime-database:mime; do
+    if command -v "${tool%%:*}" >/dev/null 2>&1 && [ -d "$prefix/share/${tool#*:}" ]; then
+        "${tool%%:*}" "$prefix/share/${tool#*:}" || true
+    fi
+done
+rm -rf -- "$app"
+echo "Slipstream is gone from $prefix; chats, models and settings are kept:"
+echo "  ${XDG_DATA_HOME:-$HOME/.local/share}/slipstream"
+echo "  ${XDG_CONFIG_HOME:-$HOME/.config}/slipstream"

@@ -1,0 +1,82 @@
+"""What programs and libraries of Linux ask of the system that they run on."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+
+from .errors import PackageError
+
+MAGIC = b"\x7fELF"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Names of libraries, and by library the versions of its symbols."""
+
+    libraries: tuple[str, ...] = ()
+    versions: frozenset[tuple[str, str]] = frozenset()  # ("libc.so.6", "GLIBC_2.34")
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """All programs and libraries below; links are left out."""
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and not file.is_symlink():
+            with file.open("rb") as content:
+                if content.read(4) == MAGIC:
+                    yield file
+
+
+@cache
+def needs(file: Path) -> Needs:
+    libraries: list[str] = []
+    versions: set[tuple[str, str]] = set()
+    with file.open("rb") as content:
+        if content.read(4) != MAGIC:
+            return Needs()
+        for section in ELFFile(content).iter_sections():
+            if isinstance(section, DynamicSection):
+                libraries += [tag.needed for tag in section.iter_tags("DT_NEEDED")]
+            elif isinstance(section, GNUVerNeedSection):
+                for library, symbols in section.iter_versions():
+                    versions |= {(library.name, symbol.name) for symbol in symbols}
+    return Needs(tuple(libraries), frozenset(versions))
+
+
+def floor(folder: Path) -> dict[str, tuple[str, Path]]:
+    """By set of versions (GLIBC, GLIBCXX ...) the newest that is asked for, and who asks."""
+    newest: dict[str, tuple[tuple[int, ...], Path]] = {}
+    for file in files(folder):
+        for _, version in needs(file).versions:
+            kind, _, number = version.rpartition("_")
+            if not number.replace(".", "").isdigit():
+                continue  # GLIBC_PRIVATE, OPENSSL_3.0.0 has a number, names of others have none
+            found = tuple(map(int, number.split(".")))
+            newest[kind] = max(newest.get(kind, ((), file)), (found, file), key=lambda x: x[0])
+    return {kind: (".".join(map(str, found)), file) for kind, (found, file) in newest.items()}
+
+
+def asked_of_system(folder: Path) -> dict[str, list[Path]]:
+    """Libraries that do not lie in the folder, and who asks for each."""
+    inside = {file.name for file in folder.rglob("*.so*")}
+    asked: dict[str, list[Path]] = {}
+    for file in files(folder):
+        for library in needs(file).libraries:
+            if library not in inside:
+                asked.setdefault(library, []).append(file)
+    return dict(sorted(asked.items()))
+
+
+def strip(chosen: Iterable[Path]) -> None:
+    """Take away what only a debugger reads. Raises PackageError without binutils."""
+    try:
+        subprocess.run(["strip", "--strip-unneeded", *chosen], check=True)
+    except OSError as exc:
+        raise PackageError("there is no `strip`: apt-get install binutils") from exc

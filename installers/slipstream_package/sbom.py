@@ -1,0 +1,58 @@
+"""What is inside, as CycloneDX 1.6 in JSON: https://cyclonedx.org/docs/1.6/json/"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from .parts import Part
+
+
+def bill(parts: Sequence[Part], folder: Path, version: str, epoch: int) -> str:
+    """Parts as libraries, and each program and library of the folder as a file with its hash."""
+    components = [_component(part) for part in parts] + [
+        {
+            "type": "file",
+            "bom-ref": f"file:{file.relative_to(folder).as_posix()}",
+            "name": file.relative_to(folder).as_posix(),
+            "hashes": [{"alg": "SHA-256", "content": _sha256(file)}],
+        }
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not file.is_symlink() and (".so" in file.name or "demo" in file.parts)
+    ]
+    app = {"type": "application", "bom-ref": "slipstream", "name": "Slipstream", "version": version}
+    content = json.dumps(components, sort_keys=True)
+    value = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",
+        "version": 1,
+        "metadata": {
+            "timestamp": datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "component": {**app, "licenses": [{"license": {"id": "MIT"}}]},
+        },
+        "components": components,
+    }
+    return json.dumps(value, indent=1) + "\n"
+
+
+def _component(part: Part) -> dict[str, Any]:
+    namespace = {"deb": "deb/debian/", "pypi": "pypi/", "generic": "generic/"}[part.kind]
+    name = part.name.lower().replace("_", "-") if part.kind == "pypi" else part.name
+    url = f"pkg:{namespace}{quote(name)}" + (f"@{quote(part.version)}" if part.version else "")
+    value: dict[str, Any] = {"type": "library", "bom-ref": url, "name": part.name, "purl": url}
+    if part.version:
+        value["version"] = part.version
+    # By name: whether it is an expression of SPDX is the part's own affair.
+    return value | {"licenses": [{"license": {"name": part.licence}}]}
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

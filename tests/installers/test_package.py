@@ -1,0 +1,287 @@
+"""How the installed app is made: what is in it, and that it is the same each time.
+
+The build itself is `dev.py package`, and what it makes is tried out by `dev.py smoke`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import plistlib
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import dev
+from app.cli.tool import COMMANDS
+from app.frozen import APP_ID
+from app.ui.window.porting import SUFFIXES
+from installers.slipstream_package import archive, sbom
+from installers.slipstream_package.desktop import PLACES, TEMPLATES, filled, packed
+from installers.slipstream_package.parts import Part
+
+INSTALLERS = dev.ROOT / "installers"
+SPEC = (INSTALLERS / "slipstream.spec").read_text(encoding="utf-8")
+KNOWN = {"ID": APP_ID, "HOME": "https://example.org", "VERSION": "1.2", "DATE": "2026-01-02",
+         "DEVELOPER": "org.example"}  # fmt: skip
+
+
+def template(name: str) -> str:
+    return filled((TEMPLATES / name).read_text(encoding="utf-8"), KNOWN)
+
+
+def constant(name: str) -> Any:
+    """A value of the spec, which PyInstaller alone can run."""
+    for node in ast.parse(SPEC).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return ast.literal_eval(node.value)
+    raise AssertionError(name)
+
+
+class TestSpec:
+    def test_no_module_that_the_app_imports_is_left_out(self) -> None:
+        imported = set()
+        for file in (dev.ROOT / "app").rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    imported.add(node.module)
+        left_out = constant("LEFT_OUT")
+        assert "tkinter" in left_out
+        for module in left_out:
+            assert not [name for name in imported if f"{name}.".startswith(f"{module}.")]
+
+    def test_every_module_that_is_left_out_has_a_reason_beside_it(self) -> None:
+        lines = SPEC[SPEC.index("LEFT_OUT = [") :].partition("]  #")[0].splitlines()[1:]
+        reason = ""
+        for line in reversed(lines):  # of several lines the last one says why, or the one above
+            _, _, said = line.partition("#")
+            reason = said.strip() or reason
+            assert reason or any("#" in before for before in lines)
+
+    def test_what_a_desktop_needs_is_kept(self) -> None:
+        plugins = constant("PLUGINS")
+        assert set(plugins["platforms"].split()) >= {"qxcb", "qwayland", "qwindows", "qcocoa"}
+        assert "ibus" in plugins["platforminputcontexts"].split()
+        assert "qsvgicon" in plugins["iconengines"].split()
+
+    @pytest.mark.parametrize(
+        ("library", "of_system"),
+        [
+            ("libstdc++.so.6", True),
+            ("libX11.so.6", True),
+            ("libwayland-client.so.0", True),
+            ("libGLX_mesa.so.0", True),
+            ("libxcb.so.1", True),
+            ("libxcb-cursor.so.0", False),
+            ("libxcb-icccm.so.4", False),
+            ("libpython3.11.so.1.0", False),
+            ("libssl.so.3", False),
+            ("libQt6Core.so.6", False),
+            ("libzstd.so.1", False),
+        ],
+    )
+    def test_which_libraries_are_the_systems(self, library: str, of_system: bool) -> None:
+        (pattern,) = (
+            node.value.args[0]
+            for node in ast.parse(SPEC).body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SYSTEM"
+            if isinstance(node.value, ast.Call)
+        )
+        found = re.fullmatch(ast.literal_eval(pattern), library)
+        assert (found is not None) is of_system
+
+
+class TestDesktop:
+    def test_all_files_have_the_name_by_which_the_window_is_known(self) -> None:
+        for place in PLACES.values():
+            assert APP_ID in filled(place, KNOWN)
+        assert f"Icon={APP_ID}\n" in template("ID.desktop")
+        assert f"<id>{APP_ID}</id>" in template("ID.metainfo.xml")
+
+    @pytest.mark.parametrize("name", ["ID.metainfo.xml", "ID.mime.xml", "icon.svg"])
+    def test_they_are_xml_with_everything_filled_in(self, name: str) -> None:
+        text = template(name)
+        ElementTree.fromstring(text)
+        assert not re.search(r"@[A-Z]+@", text)
+
+    def test_a_chat_that_is_exported_has_the_type_that_the_entry_opens(self) -> None:
+        types = ElementTree.fromstring(template("ID.mime.xml"))
+        space = {"m": "http://www.freedesktop.org/standards/shared-mime-info"}
+        (glob,) = types.findall("m:mime-type/m:glob", space)
+        assert glob.get("pattern") == f"*{SUFFIXES['json']}"
+        (kind,) = types.findall("m:mime-type", space)
+        assert f"MimeType={kind.get('type')};" in template("ID.desktop")
+        assert str(kind.get("type")) in template("ID.metainfo.xml")
+
+    def test_the_manual_page_tells_every_command(self) -> None:
+        text = template("slipstream.1")
+        assert {name for name in COMMANDS if f".B {name}" in text} == set(COMMANDS)
+
+    @pytest.mark.skipif(not shutil.which("desktop-file-validate"), reason="not installed")
+    def test_the_entry_is_valid(self, tmp_path: Path) -> None:
+        file = tmp_path / f"{APP_ID}.desktop"
+        file.write_text(template("ID.desktop"), encoding="utf-8")
+        done = subprocess.run(["desktop-file-validate", file], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+class TestOthers:
+    """Windows and macOS, as far as that can be looked at from here."""
+
+    def test_every_program_that_the_installer_names_is_made(self) -> None:
+        text = (INSTALLERS / "windows/slipstream.iss").read_text(encoding="utf-8")
+        named = set(re.findall(r"\{app\}\\(\w+)\.exe", text))
+        made = set(re.findall(r"program\(\"(\w+)\"", SPEC))
+        assert named <= made == {"slipstream", "slipstreamw"}
+        assert "PrivilegesRequired=lowest" in text
+        assert f'AppUserModelID: "{APP_ID}"' in text
+
+    def test_the_entitlements_are_a_property_list(self) -> None:
+        content = (INSTALLERS / "macos/entitlements.plist").read_bytes()
+        value = plistlib.loads(content)
+        assert value
+        assert all(value.values())
+
+    def test_the_workflow_runs_what_is_there(self) -> None:
+        text = (INSTALLERS / "ci/github.yml").read_text(encoding="utf-8")
+        for script in re.findall(r"installers/\S+\.(?:ps1|sh)", text):
+            assert (dev.ROOT / script).is_file()
+        for command in re.findall(r"dev\.py (\w+)", text):
+            assert f'"{command}"' in (dev.ROOT / "dev.py").read_text(encoding="utf-8")
+
+    @pytest.mark.skipif(not shutil.which("shellcheck"), reason="not installed")
+    def test_scripts_pass_shellcheck(self) -> None:
+        scripts = sorted(INSTALLERS.rglob("*.sh"))
+        assert len(scripts) == 3
+        done = subprocess.run(["shellcheck", *scripts], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+PARTS = [
+    Part("PySide6_Essentials", "6.11", "pypi", "LGPL-3.0-only", "text"),
+    Part("libffi8", "3.4.4-1", "deb", "Expat", "text"),
+    Part("Inter", "", "generic", "OFL-1.1", "text"),
+]
+
+
+def test_the_bill_names_parts_and_files(tmp_path: Path) -> None:
+    (tmp_path / "libx.so").write_bytes(b"x")
+    text = sbom.bill(PARTS, tmp_path, "1.2", 0)
+    value = json.loads(text)
+    assert value["bomFormat"] == "CycloneDX"
+    assert [c.get("purl", c["name"]) for c in value["components"]] == [
+        "pkg:pypi/pyside6-essentials@6.11",
+        "pkg:deb/debian/libffi8@3.4.4-1",
+        "pkg:generic/Inter",
+        "libx.so",
+    ]
+    assert value["metadata"]["timestamp"] == "1970-01-01T00:00:00Z"
+    assert text == sbom.bill(PARTS, tmp_path, "1.2", 0)
+    refs = [component["bom-ref"] for component in value["components"]]
+    assert len(refs) == len(set(refs))
+
+
+class TestArchive:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "made"
+        (folder / "b").mkdir(parents=True)
+        (folder / "b/program").write_bytes(b"\x7fELF")
+        (folder / "b/program").chmod(0o755)
+        (folder / "a.txt").write_text("a")
+        (folder / "link").symlink_to("b/program")
+        return folder
+
+    def test_who_made_it_and_when_does_not_tell(self, folder: Path) -> None:
+        first = archive.tar(folder, "slipstream", 1_000)
+        os.utime(folder / "a.txt", (5, 5))
+        shutil.move(folder, folder.with_name("elsewhere"))
+        again = archive.tar(folder.with_name("elsewhere"), "slipstream", 1_000)
+        assert first == again
+
+    def test_what_it_holds(self, folder: Path, tmp_path: Path) -> None:
+        file = tmp_path / "x.tar"
+        file.write_bytes(archive.tar(folder, "slipstream", 1_000))
+        with tarfile.open(file) as opened:
+            members = {m.name: m for m in opened.getmembers()}
+        assert list(members) == ["slipstream", "slipstream/a.txt", "slipstream/b",
+                                 "slipstream/b/program", "slipstream/link"]  # fmt: skip
+        assert members["slipstream/link"].linkname == "b/program"
+        assert members["slipstream/b/program"].mode & 0o111
+        assert {m.mtime for m in members.values()} == {1_000}
+        assert {m.uname for m in members.values()} == {"root"}
+
+
+def test_texts_are_packed_without_a_time() -> None:
+    assert packed(b"text") == packed(b"text")
+    assert packed(b"text")[4:8] == b"\0\0\0\0"
+
+
+class TestInstallScript:
+    @pytest.fixture
+    def unpacked(self, tmp_path: Path) -> Path:
+        """As the archive has it, with a program of two lines."""
+        folder = tmp_path / "slipstream-1.2-linux-x86_64"
+        desktop = folder / "share/desktop/applications"
+        desktop.mkdir(parents=True)
+        (folder / "_internal").mkdir()
+        (folder / "slipstream").write_text("#!/bin/sh\necho started\n")
+        (folder / "slipstream").chmod(0o755)
+        (folder / "share/system-libraries").write_text("libc.so.6 libc6 glibc\n")
+        (desktop / f"{APP_ID}.desktop").write_text(template("ID.desktop"))
+        for name in ("install.sh", "uninstall.sh"):
+            shutil.copy(TEMPLATES / name, folder / name)
+        return folder
+
+    def run(self, script: Path, home: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        home.mkdir(exist_ok=True)
+        environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+        return subprocess.run(
+            [script, *options], env=environment, capture_output=True, text=True, check=False
+        )
+
+    def test_it_is_put_there_started_and_taken_away(self, unpacked: Path, tmp_path: Path) -> None:
+        home = tmp_path / "Jörg Müller"
+        done = self.run(unpacked / "install.sh", home)
+        assert done.returncode == 0, done.stderr
+        program = home / ".local/bin/slipstream"
+        assert subprocess.check_output([program], text=True) == "started\n"
+        entry = (home / f".local/share/applications/{APP_ID}.desktop").read_text()
+        assert f'\nExec="{program}" %F\n' in entry
+        assert f"\nTryExec={program}\n" in entry
+        (home / ".local/share/slipstream").mkdir()
+        (home / ".local/share/slipstream/chats.db").write_text("mine")
+        assert self.run(unpacked / "install.sh", home).returncode == 0  # over itself
+        done = self.run(home / ".local/lib/slipstream/uninstall.sh", home)
+        assert done.returncode == 0, done.stderr
+        left = {f.relative_to(home).as_posix() for f in home.rglob("*") if f.is_file()}
+        assert {f for f in left if "mime" not in f} == {".local/share/slipstream/chats.db"}
+
+    def test_a_library_that_is_missing_is_named_with_its_package(
+        self, unpacked: Path, tmp_path: Path
+    ) -> None:
+        with (unpacked / "share/system-libraries").open("a") as rows:
+            rows.write("libnone.so.1 libnone1 none-libs\n")
+        done = self.run(unpacked / "install.sh", tmp_path / "home")
+        assert done.returncode == 1
+        assert "libnone.so.1  (Debian, Ubuntu: libnone1; Fedora: none-libs)" in done.stderr
+        assert not (tmp_path / "home/.local").exists()
+
+    def test_a_folder_of_somebody_elses_is_left_alone(self, unpacked: Path, tmp_path: Path) -> None:
+        theirs = tmp_path / "home/.local/lib/slipstream"
+        theirs.mkdir(parents=True)
+        (theirs / "file").write_text("theirs")
+        assert self.run(unpacked / "install.sh", tmp_path / "home").returncode == 1
+        assert (theirs / "file").read_text() == "theirs"
+        shutil.copy(TEMPLATES / "uninstall.sh", theirs)
+        assert self.run(theirs / "uninstall.sh", tmp_path / "home").returncode == 1
+        assert (theirs / "file").exists()
