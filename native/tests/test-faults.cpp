@@ -8,6 +8,7 @@
 
 #include "ggml-backend-impl.h"
 #include "ggml-cuda/gated_delta_net_match.h"
+#include "ggml-cuda/norm_match.h"
 #include "ggml-impl.h"
 #include "llama-ext.h"
 #include "llama.h"
@@ -28,6 +29,8 @@ static struct {
     std::set<ggml_op>      lacks;           // operations it does not have
     std::map<ggml_op, int> computed;        // nodes by operation
     int  matches     = 0;                   // inputs of a delta net that can be computed as one
+    int  norms       = 0;                   // before products, which read them quantized
+    int  gated_norms = 0;
     std::map<int, int> products;            // runs of products of one input, side by side, by their length
     int  passes      = 0;                   // graphs until `then`, if above 0
     ggml_status then = GGML_STATUS_SUCCESS; // what that graph ends with, half-way
@@ -87,6 +90,10 @@ static void count_patterns(const ggml_cgraph * graph) {
 
         ggml_cuda_gdn_inputs match;
         g_faulty.matches += node->op == GGML_OP_GET_ROWS && gdn_inputs_match(graph, i, match);
+        ggml_cuda_norm norm;
+        if (node->op == GGML_OP_RMS_NORM && norm_match(graph, i, norm)) {
+            (norm.gate ? g_faulty.gated_norms : g_faulty.norms)++;
+        }
     }
     end_run();
 }
@@ -351,16 +358,17 @@ int main(int argc, char ** argv) {
         slip_reset(pair);
         CHECK(prompt(pair, &answer[0]) == SLIP_OK);
         g_faulty.computed.clear();
-        g_faulty.matches = 0;
+        g_faulty.matches = g_faulty.norms = g_faulty.gated_norms = 0;
         g_faulty.products.clear();
         for (const int n_draft : { 0, 1, 7, 15 }) {
             CHECK(round_of(pair, answer, n_draft) == SLIP_OK);
         }
         const int n_layers = g_faulty.computed[GGML_OP_GATED_DELTA_NET_TRACE]; // with a delta net; a third as many without
-        printf("  %d in %d layers; products side by side: %d of four, %d of three\n",
-            g_faulty.matches, n_layers, g_faulty.products[4], g_faulty.products[3]);
+        printf("  %d in %d layers; products side by side: %d of four, %d of three; norms before products: %d, and %d gated\n",
+            g_faulty.matches, n_layers, g_faulty.products[4], g_faulty.products[3], g_faulty.norms, g_faulty.gated_norms);
         CHECK(n_layers > 0 && g_faulty.matches == n_layers);
         CHECK(g_faulty.products[4] == n_layers && g_faulty.products[3] >= n_layers/3);
+        CHECK(g_faulty.norms >= 2*(n_layers + n_layers/3) && g_faulty.gated_norms == n_layers); // two in each layer
     }
 
     section("a pass that is stopped in its middle leaves nothing behind");

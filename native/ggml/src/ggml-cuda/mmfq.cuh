@@ -34,5 +34,8 @@ void ggml_cuda_mmfq_rms_norm(ggml_backend_cuda_context & ctx,
 void ggml_cuda_mmfq_rms_norm_gated(ggml_backend_cuda_context & ctx,
         const ggml_tensor * norm, const ggml_tensor * weight, const ggml_tensor * gate, const ggml_tensor * out, const ggml_tensor * product);
 
+// The same where it begins at a node of the graph. Returns the number of nodes to skip, 0 where that is not for these.
+int ggml_cuda_try_fuse_mmfq_norm(ggml_backend_cuda_context & ctx, const ggml_cgraph * cgraph, int i);
+
 // How often such products were launched: with tiles of full size, and with those for little shared memory.
 void ggml_cuda_mmfq_count(uint64_t * n_whole, uint64_t * n_small);
