@@ -8,19 +8,24 @@
 
 #include "ggml-backend-impl.h"
 #include "ggml-cuda/gated_delta_net_match.h"
+#include "ggml-cuda/graph_scope.h"
 #include "ggml-cuda/norm_match.h"
 #include "ggml-impl.h"
 #include "llama-ext.h"
 #include "llama.h"
 #include "slipstream.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <map>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 static const char * k_name = "Faulty0";
@@ -328,6 +333,32 @@ static void test_choosing(int32_t n_rows) {
     g_faulty.absent = false;
 }
 
+// Whether a context of CUDA that ends now is held up, by a capture that is not over.
+static bool is_held_up() {
+    std::packaged_task<void()> ends([] { ggml_cuda_graph_scope::no_captures(); });
+    std::future<void> ended = ends.get_future();
+    std::thread(std::move(ends)).detach();
+    return ended.wait_for(std::chrono::milliseconds(500)) != std::future_status::ready;
+}
+
+static void test_graph_scope() {
+    CHECK(!ggml_cuda_graph_scope::active() && !is_held_up());
+    for (const bool captures : { false, true }) {
+        try {
+            ggml_cuda_graph_scope graph;
+            if (captures) {
+                graph.capture();
+            }
+            CHECK(is_held_up() == captures);
+            CHECK(ggml_cuda_graph_scope::active());
+            CHECK(!std::async(std::launch::async, [] { return ggml_cuda_graph_scope::active(); }).get());
+            throw std::bad_alloc();
+        } catch (const std::bad_alloc &) {
+            CHECK(!ggml_cuda_graph_scope::active() && !is_held_up());
+        }
+    }
+}
+
 int main(int argc, char ** argv) {
     if (argc != 3) {
         fprintf(stderr, "usage: %s TARGET.gguf DRAFT.gguf\n", argv[0]);
@@ -468,6 +499,9 @@ int main(int argc, char ** argv) {
 
     section("devices that share the layers");
     test_shared_layers(target);
+
+    section("a graph that fails while it is captured leaves no capture behind");
+    test_graph_scope();
 
     section("tokens for a pass that was refused");
     test_tokens_of_a_refused_pass(target);
