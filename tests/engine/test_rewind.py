@@ -113,3 +113,19 @@ def test_a_graph_is_reused_round_after_round(cold: LoadedPair) -> None:
         at += take + 1
     # the KV cache grows in steps of 256, which the graph does see
     assert sum(rebuilt[1:]) <= 1
+
+
+def test_a_width_that_comes_back_has_its_graph(cold: LoadedPair) -> None:
+    """Each is built once, whatever came between."""
+    pair = cold.native
+    prompt = cold.prompt(chat("What is DFlash?"), think=False).tokens
+    truth = plain_tokens(cold, prompt, len(prompt) + 90)
+    pair.reset()
+    pair.prompt(prompt, drafting=False)
+    at, rebuilt = len(prompt), []
+    for length in (WIDTH, 0, 7, 3) * 3:
+        result = pair.round_given(truth[at + 1 : at + 1 + length])
+        rebuilt.append(result.graphs_rebuilt)
+        at += len(result.emitted)
+    assert at < 256  # where the KV cache grows
+    assert sum(rebuilt[4:]) == 0

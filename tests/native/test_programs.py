@@ -71,6 +71,13 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it(
     assert shown.count("the same bits for 1 to 32 rows") == 2
 
 
+def test_a_kept_graph_gives_what_one_built_anew_gives(program: RunProgram) -> None:
+    """Two contexts do the same by chance: passes of any width, rewinds, shifts, adapters."""
+    shown = program("test-kept-graphs")
+    assert shown.count("  script ") == 8
+    assert shown.splitlines()[-1] == "all passed"
+
+
 def test_other_architectures_are_as_before(program: RunProgram) -> None:
     shown = program("test-llama-archs")
     assert re.search(r"qwen35\|.*OK", shown)

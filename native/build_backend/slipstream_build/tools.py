@@ -26,6 +26,7 @@ OURS = (
     "test-exact",
     "test-faults",
     "test-gdn-chunked",
+    "test-kept-graphs",
     "test-kquants",
     "test-recurrent-rollback",
 )

@@ -9,7 +9,8 @@
 void llama_context::set_async_inputs(bool value) {
     synchronize();
     cparams.async_inputs = value;
-    gf_res_prev_active   = nullptr; // its token input may be elsewhere
+    kept_graphs.clear(sched.get()); // their token input may be elsewhere
+    gf_res_prev_active   = nullptr;
 }
 
 void llama_context::set_inp_tokens(ggml_backend_t backend, const ggml_tensor * tokens) {
