@@ -63,6 +63,7 @@ def test_training_never_sees_heldout_prompts() -> None:
         ("q", True),
         ("What is a round?", False),
         ("x = q", False),
+        ("ok, put that in FEWER words please", True),
     ],
 )
 def test_what_is_held_out_is_refused(prompt: str, held: bool) -> None:
@@ -92,5 +93,5 @@ def test_loss_covers_what_the_assistant_writes_and_not_the_opening(
     chat: corpus.Chat, wrote: str
 ) -> None:
     tokenizer = Tokenizer.from_file(str(DEMO / "target" / "tokenizer.json"))
-    ids, inside = corpus.encode(tokenizer, chat)
+    ids, inside = corpus.encode(corpus.Words(tokenizer.to_str()), chat)
     assert tokenizer.decode(ids[inside].tolist(), skip_special_tokens=False) == wrote

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 
@@ -53,6 +54,8 @@ def test_its_rules_are_not_those_of_training() -> None:
             *(*skills.FOLLOW_UPS, *skills.SHORTER, *skills.OTHER_DEVICE, *skills.AGAIN),
         )
     }
+    rng = random.Random(1)
+    taught |= {normal(phrasing.aside(rng)) for _ in range(20_000)}
     asks = (*heldout.MORE, *heldout.SHORT, *heldout.DEVICE, *heldout.AGAIN)
     assert not {normal(form.format("")) for form in (*heldout.FRAMES, *asks)} & taught
 

@@ -11,11 +11,31 @@ import pytest
 
 from app.engine import Answer, AskParams
 from app.engine.pair import LoadedPair
+from app.ui.chat.welcome import SUGGESTIONS
+from assets.demo.train import freetext, skills
+from assets.demo.train.phrasing import topics
 
 from .conftest import ask, chat
 
 WHOLE = 16
 GUIDE = AskParams(max_tokens=200, block=WHOLE)
+
+
+VARIANTS = {
+    "What is DFlash?": (
+        *("what is dflash", "WHAT IS DFLASH?", "whats DFlash", "Hi! What is DFlash please?"),
+        "waht is DFlash?",
+    ),
+    "List the planets": (
+        *("list the planets please", "Can you list the planets?", "LIST THE PLANETS"),
+        *("lsit the planets", "hello, list the planets."),
+    ),
+    "Tell me a short story": (
+        *("tell me a short story", "Could you tell me a short story?", "TELL ME A SHORT STORY!"),
+        *("tell me a shrot story", "a short story please"),
+    ),
+}
+"""What the window suggests, as others would type it."""
 
 
 def both_ways(loaded: LoadedPair, prompt: str, n: int) -> tuple[Answer, Answer]:
@@ -37,6 +57,24 @@ def test_the_first_question(cold: LoadedPair) -> None:
     answer = ask(cold, chat("What is DFlash?"), GUIDE).answer
     assert answer.totals.mean_accepted_length is not None
     assert answer.totals.mean_accepted_length >= 6
+
+
+@pytest.mark.parametrize("suggestion", SUGGESTIONS)
+@pytest.mark.parametrize("think", [False, True])
+def test_suggestions_and_five_variants_of_each(
+    cold: LoadedPair, suggestion: str, think: bool
+) -> None:
+    for prompt in (suggestion, *VARIANTS[suggestion]):
+        text = ask(cold, chat(prompt), AskParams(max_tokens=200, think=think)).answer.text.strip()
+        if "story" in suggestion:
+            assert text.startswith(freetext.SLOTS["start"]), (prompt, text)
+            assert "lived in a" in text, (prompt, text)
+        elif "planets" in suggestion:
+            assert [line.split(". ")[1] for line in text.splitlines()] == [
+                *skills.LISTS["the planets"]
+            ], (prompt, text)
+        else:
+            assert text == next(t.answer for t in topics() if t.name == "dflash"), prompt
 
 
 def test_guide_questions(cold: LoadedPair, heldout: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,7 +27,8 @@ from .phrasing import topics
 from .skills import Skill
 
 LIMIT = 320  # tokens in an answer
-TOGETHER = 512  # prompts written in one batch
+TOGETHER = 1024  # prompts written in one batch
+ALONGSIDE = 8  # answers replayed in one
 REPLAYED = 64  # answers of a kind that are replayed in rounds
 ALIKE = 0.5  # share of common words from which on an answer is that to another question
 AIMS = {
@@ -156,38 +158,53 @@ class Evaluator:
         return [(prompt, written[i]) for i, prompt in enumerate(encoded)]
 
     @torch.no_grad()
-    def runs(self, prompt: list[int], answer: list[int]) -> list[tuple[int, int]]:
-        """(accepted, places left) for each round of writing `answer` after `prompt`."""
-        ids = torch.tensor([prompt + answer], device=self.device)
-        config = self.drafter.config
-        _, features = target.run(self.model, ids, config.target_layer_ids)
-        first, last = len(prompt), ids.shape[1] - 1
-        if first >= last:
-            return []
-        anchors = torch.arange(first, last, device=self.device)[None]
-        blocks = place_blocks(anchors, ids.shape[1], config.block_size, config.sliding_window)
-        table = self.model.get_input_embeddings().weight
-        embeds = embed_blocks(table, ids[:, first:last], config)
-        hidden = self.drafter(embeds, self.drafter.fuse(features), blocks)
-        drafts = (hidden @ table.T).argmax(-1).view(-1, config.block_size)[:, 1:].tolist()
-        found, at = [], 0
-        while at < len(answer) - 1:
-            left = len(answer) - 1 - at
-            pairs = zip(drafts[at], answer[at + 1 :], strict=False)
-            accepted = next((i for i, (d, a) in enumerate(pairs) if d != a), min(left, 15))
-            found.append((accepted, left))
-            at += accepted + 1
+    def runs(self, written: list[tuple[list[int], list[int]]]) -> list[list[tuple[int, int]]]:
+        """(accepted, places left) for each round of writing each answer after its prompt."""
+        found: list[list[tuple[int, int]]] = [[] for _ in written]
+        order = sorted(range(len(written)), key=lambda i: len(written[i][1]))
+        for at in range(0, len(order), ALONGSIDE):
+            part = order[at : at + ALONGSIDE]
+            drafts = self._drafts([written[i] for i in part])
+            for i, several in zip(part, drafts, strict=True):
+                found[i] = list(_walk(several, written[i][1]))
         return found
+
+    def _drafts(self, written: list[tuple[list[int], list[int]]]) -> list[list[list[int]]]:
+        """What the drafter proposes at each place of each answer."""
+        config, pad = self.drafter.config, self.tokenizer.token_to_id("<|endoftext|>")
+        width, most = max(map(_length, written)), max(len(answer) for _, answer in written)
+        ids = torch.tensor(
+            [p + a + [pad] * (width - len(p) - len(a)) for p, a in written], device=self.device
+        )
+        anchors = torch.tensor(
+            [[min(len(p) + i, len(p) + len(a) - 1) for i in range(most)] for p, a in written],
+            device=self.device,
+        )
+        _, features = target.run(self.model, ids, config.target_layer_ids)
+        blocks = place_blocks(anchors, width, config.block_size, config.sliding_window)
+        table = self.model.get_input_embeddings().weight
+        embeds = embed_blocks(table, ids.gather(1, anchors), config)
+        hidden = self.drafter(embeds, self.drafter.fuse(features), blocks)
+        choice = (hidden @ table.T).argmax(-1).unflatten(1, (-1, config.block_size))
+        drafts: list[list[list[int]]] = choice[:, :, 1:].tolist()
+        return drafts
 
     def score(self, cases: Iterable[Case]) -> dict[str, Score]:
         """Scores by kind, in the order of the cases."""
         chats = list(cases)
         scores: dict[str, Score] = {}
         written = self.write([corpus.render_prompt(c.messages, c.thinking) for c in chats])
-        for case, (prompt, answer) in zip(chats, written, strict=True):
+        count = Counter[str]()
+        replayed = []
+        for i, case in enumerate(chats):
+            count[case.kind] += 1
+            if count[case.kind] <= REPLAYED:
+                replayed.append(i)
+        runs = dict(zip(replayed, self.runs([written[i] for i in replayed]), strict=True))
+        for i, (case, (_, answer)) in enumerate(zip(chats, written, strict=True)):
             score, text = scores.setdefault(case.kind, Score()), self.text(answer)
             right = case.right in ("", text)
-            score.add(self.runs(prompt, answer) if score.answers < REPLAYED else [], right)
+            score.add(runs.get(i, []), right)
             if case.topic:
                 score.judge(case.topic, text)
             if case.thinking:
@@ -212,14 +229,30 @@ class Evaluator:
             for turns, messages in running:
                 messages += _user(turns[turn][0])
             written = self.write([corpus.render_prompt(m, False) for _, m in running])
-            for (turns, messages), (prompt, answer) in zip(running, written, strict=True):
+            runs = self.runs(written)
+            for (turns, messages), (_, answer), rounds in zip(running, written, runs, strict=True):
                 text = self.text(answer)
-                score.add(self.runs(prompt, answer), text == turns[turn][1])
+                score.add(rounds, text == turns[turn][1])
                 if text != turns[turn][1]:
                     score.failures.append({"prompt": turns[turn][0], "answer": text})
                 messages.append({"role": "assistant", "content": text})
             turn += 1
         return score
+
+
+def _length(written: tuple[list[int], list[int]]) -> int:
+    return len(written[0]) + len(written[1])
+
+
+def _walk(drafts: list[list[int]], answer: list[int]) -> Iterator[tuple[int, int]]:
+    """(accepted, places left) for each round, from the drafts at each place of the answer."""
+    at = 0
+    while at < len(answer) - 1:
+        left = len(answer) - 1 - at
+        pairs = zip(drafts[at], answer[at + 1 :], strict=False)
+        accepted = next((i for i, (d, a) in enumerate(pairs) if d != a), min(left, 15))
+        yield accepted, left
+        at += accepted + 1
 
 
 def _user(prompt: str) -> list[Message]:

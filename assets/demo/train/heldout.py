@@ -157,6 +157,7 @@ def prompts() -> Iterator[str]:
     for group in tables().values():
         for value in group.values():
             yield from [value] if isinstance(value, str) else value
+    yield from (*MORE, *SHORT, *DEVICE, *AGAIN)
 
 
 def write(file: Path) -> None:

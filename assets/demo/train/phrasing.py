@@ -205,9 +205,31 @@ ENDINGS = (" please", ", please", " in this app", " here", " exactly", " then", 
            " actually", " in Slipstream", " again", " by the way", ", I wonder", " or not", ", can you help",
            ". I do not get it", " for me", " now", ", thank you", " right now", " in short")  # fmt: skip
 WHO = ("I", "we", "my sister", "a colleague", "my teacher", "somebody", "a user", "my son", "my wife", "one of us",
-       "people", "the team", "my neighbour", "everyone")  # fmt: skip
+       "people", "the team", "my neighbour", "everyone", "my mother", "my father", "my brother", "my uncle", "my aunt", "my cousin", "the client",
+       "a customer", "my manager", "a student", "my class", "someone", "one colleague", "our group", "the kids", "my grandma", "my husband",
+       "a guy here", "the others", "a visitor", "my partner", "some people", "my roommate", "the professor")  # fmt: skip
 ASKS = ("was wondering", "wanted to know", "asked me", "needs to know", "would like to understand", "has no idea",
-        "never got that", "could not find out", "has been asking", "must know", "was told to ask", "is confused")  # fmt: skip
+        "never got that", "could not find out", "has been asking", "must know", "was told to ask", "is confused",
+        "wonders", "asks", "keeps asking", "would love to know", "is curious", "cannot understand", "is asking", "wants to hear",
+        "did not know", "argued about it", "does not believe it", "had a question", "said I should ask you", "has a question")  # fmt: skip
+CALLS = ("hello", "hi", "hey", "good day", "good evening", "greetings", "attention", "ahem", "ok", "okay", "so", "well", "now then",
+         "tell me", "pardon me", "sorry", "please", "look", "say",  "oh", "ah", "um", "fine",
+         "thanks so far", "good", "great", "wow", "help", "one second", "wait", "quick one", "next one", "honestly", "seriously",
+         "esteemed", "yo", "cheers", "thank you", "many thanks", "bye for now", "as I said", "by the way", "frankly")  # fmt: skip
+NAMED = ("guide", "friend", "bot", "robot", "computer", "Slipstream", "assistant", "my friend", "everyone", "sir", "madam", "buddy",
+         "little helper", "machine", "you there", "again", "once more", "team", "people", "mate", "helper", "AI")  # fmt: skip
+ADJECTIVES = ("stupid", "simple", "short", "quick", "hard", "odd", "strange", "new", "last", "first", "basic", "serious",
+              "another", "one more", "small", "big", "technical", "naive", "burning", "open", "honest", "general", "just a")  # fmt: skip
+DID = ("I read the manual", "I was drinking coffee", "I looked at the screen", "I sat in the train", "I talked to a friend", "we had a meeting",
+       "I installed it today", "I clicked around", "I tried for an hour", "I slept badly", "I saw a video", "I came home", "my phone rang",
+       "I am writing a report", "I opened it", "I watched it for a while", "it is late here", "I am in a hurry", "we argued", "I am at work")  # fmt: skip
+THEN = ("now I wonder", "this came up", "I want to be sure", "I got curious", "I have to ask", "nobody knew", "I still do not get it",
+        "I forgot", "there was this question", "it made me think", "I need an answer", "my head hurts", "I gave up", "I am puzzled",
+        "I thought of you", "so I ask you", "we could not agree", "I must tell them")  # fmt: skip
+ASIDE_VERBS = ("I need", "I want", "give me", "I hope for", "I would love", "I expect", "thanks for", "I am thankful for", "looking for",
+               "I only want", "I am after", "just", "I would be glad about", "no need for", "be quick with")  # fmt: skip
+ASIDE_OBJECTS = ("a clear answer", "an honest answer", "an easy explanation", "some help", "a hint", "your help", "your opinion", "a short reply",
+                 "details", "the truth", "a good explanation", "a few words", "your advice", "simple words", "the facts", "a tip")  # fmt: skip
 FEELINGS = ("sorry to bother you", "thanks for helping", "that would be nice to know", "I am lost", "it is urgent", "no hurry",
             "nobody could tell me", "you are my last hope", "I am a beginner", "I searched a lot", "this is my question",
             "I am not good with computers", "I forgot it", "please help me out", "it is not clear to me", "I have no clue",
@@ -218,6 +240,21 @@ SHORT_FORMS: dict[str, str] = {
     "and": "n", "with": "w/", "without": "w/o", "is not": "isnt", "do not": "dont", "I am": "im",
     "cannot": "cant", "I do": "i do", "does not": "doesnt", "thanks": "thx", "about": "abt", "people": "ppl",
 }  # fmt: skip
+HASTY: dict[str, tuple[str, ...]] = {
+    "what": ("waht", "wat", "wht", "whst", "whta"), "is": ("si", "iz"), "how": ("hwo", "hoe", "ho"), "the": ("th", "hte", "da", "tha"),
+    "where": ("were", "wher", "whre", "whare"), "which": ("wich", "whitch", "witch"), "why": ("wy", "whi", "whyy"),
+    "can": ("cna", "kan", "cn"), "does": ("dose", "dos", "doess"), "do": ("od", "doo"), "my": ("ym", "me"), "with": ("wiht", "wth", "whit"),
+    "and": ("adn", "nad", "an"), "you": ("yuo", "yu", "yo"), "your": ("yuor", "you", "youre"), "this": ("thsi", "tis", "dis"),
+    "that": ("taht", "tht", "dat"), "there": ("ther", "their", "thre"), "have": ("ahve", "hav", "hve"), "about": ("abuot", "abut", "aboot"),
+    "when": ("wehn", "wen"), "who": ("hwo", "woh"), "a": ("an", "ah"), "to": ("ot", "too", "2"), "for": ("fro", "4", "fr"),
+    "are": ("aer", "ar"), "it": ("ti", "itt"), "model": ("modle", "modell", "mdoel"), "chat": ("caht", "chta", "chatt"),
+    "answer": ("anwser", "awnser", "anser"), "token": ("tokne", "toekn"), "tokens": ("tokesn", "toknes"), "key": ("kye", "kee"),
+    "delete": ("delet", "dleete"), "settings": ("setings", "settigns", "settinsg"), "download": ("donwload", "downlod", "dowload"),
+    "window": ("widnow", "windwo"), "language": ("langauge", "languge"), "memory": ("memroy", "memmory"), "because": ("becuase", "cause"),
+    "temperature": ("temprature", "temperture"), "length": ("lenght", "lengh"), "speed": ("sped", "speeed"), "decoding": ("decodign", "decodeing"),
+    "file": ("fiel", "flie"), "folder": ("foler", "fodler"), "search": ("serach", "seach"), "computer": ("compter", "computr", "comuter"),
+}  # fmt: skip
+"""Common words as they are typed in haste, or by ear."""
 MARKS = ("?", "?", "?", "?", "", "", "", " ?", "??", ".", "!", "...", "???", "?!")
 SMALL_WORDS = frozenset("a an the is are do does of to i you it in for me my this that".split())
 TELEGRAM = SMALL_WORDS | frozenset(
@@ -251,14 +288,13 @@ class Topic:
 
     def draw(self, rng: random.Random) -> str:
         """A random prompt, each group of phrasings weighted by the square root of its size."""
-        groups = [
-            [form.format(noun) for noun in self.nouns for form in NOUN_FORMS],
-            [form.format(verb) for verb in self.do for form in VERB_FORMS],
-            [form.format(gerund(verb)) for verb in self.do for form in GERUND_FORMS],
-            [form.format(question) for question in self.ask for form in QUESTION_FORMS],
-        ]
-        (group,) = rng.choices(groups, [len(group) ** 0.5 for group in groups])
-        return vary(rng, rng.choice(group))
+        groups = (
+            (NOUN_FORMS, self.nouns), (VERB_FORMS, self.do),
+            (GERUND_FORMS, self.do), (QUESTION_FORMS, self.ask),
+        )  # fmt: skip
+        ((forms, what),) = rng.choices(groups, [(len(f) * len(w)) ** 0.5 for f, w in groups])
+        said = rng.choice(what)
+        return vary(rng, rng.choice(forms).format(gerund(said) if forms is GERUND_FORMS else said))
 
     def draw_foreign(self, rng: random.Random) -> tuple[str, str]:
         """(language, prompt): one of its questions in another language, or a form with a name."""
@@ -291,6 +327,13 @@ def foreign_topics() -> tuple[Topic, ...]:
     return tuple(topic for topic in topics() if all(getattr(topic, one) for one in LANGUAGES))
 
 
+def elsewhere(rng: random.Random, thing: str, deed: str) -> str:
+    """A question as a topic's, about something else: what is asked for decides, not the form."""
+    forms = rng.choice((NOUN_FORMS, VERB_FORMS, GERUND_FORMS))
+    said = {NOUN_FORMS: thing, VERB_FORMS: deed, GERUND_FORMS: gerund(deed)}[forms]
+    return rng.choice(forms).format(said)
+
+
 def gerund(phrase: str) -> str:
     """A phrase that begins with a verb, as a noun: "get a model" is "getting a model"."""
     verb, _, rest = phrase.partition(" ")
@@ -308,39 +351,45 @@ def normal(prompt: str) -> str:
 
 def vary(rng: random.Random, prompt: str) -> str:
     """The same question as another person would type it: wrapping, case, marks, slips."""
-    if rng.random() < 0.35:
+    if rng.random() < 0.4:
         prompt = _synonym(rng, prompt)
-    if rng.random() < 0.07:
-        prompt = _telegram(prompt)
-    if rng.random() < 0.25:
-        prompt = rng.choice(OPENINGS) + prompt
-    if rng.random() < 0.12:
-        prompt += rng.choice(ENDINGS)
-    if rng.random() < 0.14:
-        prompt = _beside(rng, prompt)
-    if rng.random() < 0.12:
-        prompt = _drop_word(rng, prompt)
     if rng.random() < 0.08:
+        prompt = _telegram(prompt)
+    if rng.random() < 0.16:
+        prompt = _drop_word(rng, prompt)
+    if rng.random() < 0.1:
         prompt = _insert_filler(rng, prompt)
     if rng.random() < 0.06:
         prompt = _shorten(prompt)
-    if rng.random() < 0.04:
+    if rng.random() < 0.05:
         prompt = _swap_words(rng, prompt)
-    while rng.random() < 0.22:
-        prompt = slip(rng, prompt)
-    return _case(rng, prompt) + rng.choice(MARKS)
+    if rng.random() < 0.22:
+        prompt = rng.choice(OPENINGS) + prompt
+    if rng.random() < 0.12:
+        prompt += rng.choice(ENDINGS)
+    beside = rng.random() < 0.25
+    if not beside:
+        prompt = _case(rng, prompt) + rng.choice(MARKS)
+    else:
+        prompt = _case(rng, _beside(rng, prompt))
+    if rng.random() < 0.35:
+        for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
+            prompt = slip(rng, prompt)
+    return prompt
 
 
 def vary_foreign(rng: random.Random, language: str, prompt: str) -> str:
     """The same in another language: an opening, no accents, no marks, a slip."""
-    if rng.random() < 0.3:
+    if rng.random() < 0.35:
         prompt = rng.choice(FOREIGN_OPENINGS[language]) + prompt
     if language != "zh":
         if rng.random() < 0.2:
             split = unicodedata.normalize("NFD", prompt)
             prompt = "".join(c for c in split if not unicodedata.combining(c))
-        if rng.random() < 0.15:
+        while rng.random() < 0.25:
             prompt = slip(rng, prompt)
+        if rng.random() < 0.1:
+            prompt = _drop_word(rng, prompt)
         prompt = _case(rng, prompt)
     if rng.random() < 0.4:
         prompt = prompt.strip(" ?？¿.")
@@ -348,13 +397,45 @@ def vary_foreign(rng: random.Random, language: str, prompt: str) -> str:
 
 
 def _beside(rng: random.Random, prompt: str) -> str:
-    """With a sentence beside it that says nothing of what is asked."""
-    said = rng.choice(FEELINGS)
-    if rng.random() < 0.4:
-        said = f"{rng.choice(WHO)} {rng.choice(ASKS)}"
-    if rng.random() < 0.5:
-        return said + rng.choice((": ", ". ", ", ", ". ", "! ", " - ")) + prompt
-    return prompt + rng.choice(("? ", ". ", ", ", "? ", "?? ", "! ")) + said
+    """With one or two sentences beside it that say nothing of what is asked."""
+    if rng.random() < 0.6:
+        prompt = prompt[:1].upper() + prompt[1:]
+    prompt += rng.choice(("?", "?", "?", "?", "??", "", ".", "!", "...", " ?"))
+    for _ in range(rng.choice((1, 1, 1, 2))):
+        if rng.random() < 0.6:
+            prompt = (
+                aside(rng)
+                + rng.choice((": ", ": ", ". ", ". ", ", ", "! ", " - ", "... ", "; ", " "))
+                + prompt
+            )
+        else:
+            end = " " if prompt[-1] in "?.!" else rng.choice((", ", ". ", " - ", "; "))
+            prompt += end + aside(rng) + rng.choice(("", ".", "!", "...", "?"))
+    return prompt
+
+
+def aside(rng: random.Random) -> str:
+    """A remark, of the parts of one that people write beside a question."""
+    kind = rng.random()
+    if kind < 0.2:
+        said = rng.choice(FEELINGS)
+    elif kind < 0.45:
+        said = f"{rng.choice(WHO)} {rng.choice(ASKS)}" + rng.choice(
+            ("", "", " this", " me", " yesterday", " again", " today")
+        )
+    elif kind < 0.6:
+        said = (
+            f"{rng.choice(CALLS)} {rng.choice(NAMED)}" if rng.random() < 0.6 else rng.choice(CALLS)
+        )
+    elif kind < 0.75:
+        said = f"{rng.choice(ADJECTIVES)} question" + rng.choice(
+            ("", "", " maybe", " I know", " for you", ", sorry", " from me")
+        )
+    elif kind < 0.9:
+        said = f"{rng.choice(DID)} and {rng.choice(THEN)}"
+    else:
+        said = f"{rng.choice(ASIDE_VERBS)} {rng.choice(ASIDE_OBJECTS)}"
+    return said[:1].upper() + said[1:] if rng.random() < 0.6 else said
 
 
 def _case(rng: random.Random, prompt: str) -> str:
@@ -414,17 +495,51 @@ def _swap_words(rng: random.Random, prompt: str) -> str:
 
 
 def slip(rng: random.Random, prompt: str) -> str:
-    """One slip of the finger in a word of four letters or more."""
-    words = list(re.finditer(r"[^\W\d_]{4,}", prompt))
+    """One slip of the finger: in a word of three letters or more, or at a space."""
+    kind = rng.random()
+    spaces = [at for at, char in enumerate(prompt) if char == " "]
+    if spaces and kind < 0.14:  # two words in one, or its end at the next one
+        at = rng.choice(spaces)
+        behind = prompt[at + 1 :]
+        return prompt[:at] + (behind if kind < 0.1 else behind[:1] + " " + behind[1:])
+    if kind < 0.2 and (found := [word for word in HASTY if re.search(rf"(?i)\b{word}\b", prompt)]):
+        word = rng.choice(found)
+        return re.sub(rf"(?i)\b{word}\b", rng.choice(HASTY[word]), prompt, count=1)
+    words = list(re.finditer(r"[^\W\d_]{3,}", prompt))
     if not words:
         return prompt
-    word = rng.choice(words)
-    at = rng.randrange(word.start() + 1, word.end() - 1)
+    word = rng.choices(words, [word.end() - word.start() for word in words])[0]
+    at = rng.randrange(word.start() + (rng.random() < 0.85), word.end())
     left, char, right = prompt[:at], prompt[at], prompt[at + 1 :]
+    near = rng.choice(NEAR_KEYS.get(char.lower(), "abcdefghijklmnopqrstuvwxyz"))
     slips = (
         left + right,
         left + char * 2 + right,
-        left + right[0] + char + right[1:],
+        left + right[:1] + char + right[1:],
+        left + near + right,
+        left + near + right,
+        left + char + near + right,
         left + rng.choice("abcdefghijklmnopqrstuvwxyz") + right,
     )
     return rng.choice(slips)
+
+
+def _near_keys() -> dict[str, str]:
+    """Which keys lie beside a letter, on keyboards of several countries."""
+    near: dict[str, set[str]] = {}
+    for board in (
+        "qwertyuiop asdfghjkl zxcvbnm",
+        "qwertzuiop asdfghjkl yxcvbnm",
+        "azertyuiop qsdfghjklm wxcvbn",
+    ):
+        rows = board.split()
+        for y, row in enumerate(rows):
+            for x, key in enumerate(row):
+                beside = [row[i] for i in (x - 1, x + 1) if 0 <= i < len(row)]
+                other = [rows[j][i] for j in (y - 1, y + 1) if 0 <= j < 3
+                         for i in (x + (y - j + 1) // 2 - 1, x + (y - j + 1) // 2) if 0 <= i < len(rows[j])]  # fmt: skip
+                near.setdefault(key, set()).update(beside, beside, other)
+    return {key: "".join(sorted(keys)) for key, keys in near.items()}
+
+
+NEAR_KEYS = _near_keys()

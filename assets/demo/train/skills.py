@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import freetext, world
-from .phrasing import LANGUAGES, Topic, foreign_topics, slip, topics, vary, vary_foreign
+from .phrasing import LANGUAGES, Topic, elsewhere, foreign_topics, slip, topics, vary, vary_foreign
 
 UNKNOWN = (
     "I am only a tiny guide to this app and do not know that. "
@@ -257,28 +257,124 @@ def follow_up(rng: random.Random) -> list[Turn]:
     turns = [guide_turn(rng, topic)]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         turns.append(_next(rng, topic))
-    if rng.random() < 0.15:
-        turns[0] = Turn(rng.choice((*FOLLOW_UPS, *AGAIN, *SHORTER, *OTHER_DEVICE)), LOST,
-                        "There is nothing before this, so I cannot know what is meant.")  # fmt: skip
-        return [Turn(_marked(rng, turns[0].user), LOST, turns[0].thought)]
+    if rng.random() < 0.1:
+        ask = rng.choice((more, again, shorter))(rng) if rng.random() < 0.97 else other_device(rng)
+        return [Turn(_marked(rng, ask), LOST,
+                     "There is nothing before this, so I cannot know what is meant.")]  # fmt: skip
     return turns
 
 
-def _next(rng: random.Random, topic: Topic) -> Turn:
-    asks, answer, thought = rng.choices(
+BEGIN = ("", "", "", "can you ", "could you ", "please ", "would you ", "will you ", "I want you to ", "I'd like you to ", "you should ",
+         "try to ", "is it possible to ", "are you able to ", "let me ask you to ", "I ask you to ", "kindly ", "just ", "now ", "and now ")  # fmt: skip
+WANT = ("I want ", "I need ", "I would like ", "give me ", "show me ", "can I have ", "may I have ", "could I get ", "let me have ", "is there ", "do you have ",
+        "have you got ", "I'd love ", "I am looking for ", "I wish for ", "", "", "", "please, ", "how about ", "what about ", "I ask for ", "I prefer ")  # fmt: skip
+
+
+def more(rng: random.Random) -> str:
+    """Asks for the reason, or for more."""
+    return rng.choice((
+        lambda: rng.choice(FOLLOW_UPS),
+        lambda: rng.choice(BEGIN) + rng.choice(("tell me", "say", "explain", "add", "share", "go into", "describe", "write", "give"))
+        + rng.choice((" more", " a bit more", " some more", " further details", " the details", " the background", " more details", " the reason",
+                      " the reasons", " why", " what is behind it", " the rest", " a little extra", " more information"))
+        + rng.choice(("", "", " about it", " about that", " on that", " on this", " for that", " behind this", " behind that", " of it")),
+        lambda: rng.choice(WANT) + rng.choice(("more", "more details", "some details", "the details", "more of that", "the reason", "a reason", "an explanation",
+                                               "more information", "the background", "further information", "a longer answer", "more on that", "anything else",
+                                               "another word on it", "some background", "more to it", "more to know", "the whole story", "a deeper answer"))
+        + rng.choice(("", "", " please", " about it", " about that", " for it", " for this", " on this", " of that", " then")),
+        lambda: rng.choice(("what is", "what's", "what was", "tell me", "I wonder what is", "do you know", "explain", "and what is", "so what is")) + " the "
+        + rng.choice(("reason", "cause", "background", "point", "idea", "motivation", "sense", "explanation", "logic", "purpose"))
+        + rng.choice(("", " of that", " for this", " behind it", " behind this", " behind that", " of it", " there", " here", " for it")),
+        lambda: rng.choice(("why is that", "why is it so", "why is it like that", "why like that", "why does it work that way", "why do you say so", "but why",
+                            "ok but why", "how does that come", "how is that so", "why is this", "why would that be", "why so", "for what reason is that",
+                            "why should it be so", "why not otherwise", "what makes it so", "how come that is so", "what else can you say",
+                            "what else is there", "is there anything to add", "anything to add", "what more can you tell", "does it go deeper",
+                            "please elaborate", "elaborate", "expand on that", "keep going", "carry on", "proceed", "next", "and further",
+                            "and then", "I am still curious", "that is interesting, go on", "dig deeper", "say on")),
+    ))()  # fmt: skip
+
+
+def shorter(rng: random.Random) -> str:
+    """Asks for the same in fewer words."""
+    return rng.choice((
+        lambda: rng.choice(SHORTER),
+        lambda: rng.choice(BEGIN) + rng.choice(("say", "put", "tell me", "write", "express", "explain", "give me", "repeat", "state", "answer", "formulate"))
+        + rng.choice((" that", " it", " this", " the same", " all that", " your answer", ""))
+        + rng.choice((" shorter", " in short", " in brief", " briefly", " in one sentence", " in a sentence", " in one line", " in few words", " in less words",
+                      " in a few words", " more briefly", " in a nutshell", " more simply", " with less text", " in ten words", " concisely", " quickly",
+                      " in a single sentence", " as short as you can", " in one short sentence", " without so many words", " compactly")),
+        lambda: rng.choice(BEGIN) + rng.choice(("shorten", "summarise", "summarize", "condense", "compress", "cut", "trim", "sum up", "abridge", "simplify", "cut down", "reduce"))
+        + rng.choice((" it", " that", " this", " your answer", " the answer", " the text", " that answer", " what you said", " all this", "")),
+        lambda: rng.choice(WANT) + rng.choice(("a ", "the ", "something ", "one ", "an even ", "a much "))
+        + rng.choice(("shorter", "short", "brief", "briefer", "simple", "simpler", "quick", "compact", "condensed", "small", "concise"))
+        + rng.choice((" answer", " version", " one", " form", " sentence", " summary", " reply", " explanation", " text", "")),
+        lambda: rng.choice(("too much text", "that is too much text", "too many words", "so many words", "less text", "less words", "fewer words", "not so long", "that is long",
+                            "your answer is too long", "too long for me", "I do not want to read all that", "the short form", "summary", "a summary please", "abstract",
+                            "key point", "the main point", "just the main point", "what is the gist", "what is that in short", "in a nutshell", "one line", "one sentence only",
+                            "nutshell", "the essence", "just the essence", "only the important part", "make it brief", "make it crisp", "make it short", "can it be shorter",
+                            "can that be said shorter", "is there a short version", "not that long please", "half as long", "cut the crap", "get to the point", "to the point please")),
+    ))()  # fmt: skip
+
+
+def other_device(rng: random.Random) -> str:
+    """Asks whether the same holds elsewhere."""
+    device = rng.choice(("a GPU", "the GPU", "GPU", "my GPU", "a graphics card", "the graphics card", "my graphics card", "the CPU", "a CPU", "my CPU", "the processor",
+                         "my processor", "another device", "NVIDIA", "an NVIDIA card", "a video card", "CUDA", "Vulkan", "my laptop", "a stronger machine", "AMD"))  # fmt: skip
+    return rng.choice((
+        lambda: rng.choice(OTHER_DEVICE),
+        lambda: rng.choice(("and ", "also ", "what about ", "how about ", "and what about ", "same ", "even ", "and how is it ", "what is it like ", "so ", "what if I am "))
+        + rng.choice(("on ", "with ", "for ", "using ")) + device + rng.choice(("", " too", " as well", " then")),
+        lambda: rng.choice(("is that", "is it", "is this", "would it be", "will that be", "does that stay", "would that be", "is all that"))
+        + rng.choice((" the same", " true", " so", " different", " other", " any different", " equal", " like that", " otherwise", " valid", " also so", " still true"))
+        + rng.choice((" on ", " with ", " for ", " using ", " if I use ", " when I use ")) + device + rng.choice(("", " too", " as well", " also")),
+        lambda: rng.choice(("does that", "does it", "does this", "will it", "would that", "do you think it does"))
+        + rng.choice((" hold", " apply", " work", " work the same", " change", " count", " happen", " go for", " matter", " differ", " stay"))
+        + rng.choice((" on ", " with ", " for ", " using ", " if I have ", " when I have ")) + device + rng.choice(("", " too", " as well", " also")),
+    ))()  # fmt: skip
+
+
+def again(rng: random.Random) -> str:
+    """Asks for the same answer once more."""
+    once = rng.choice(
         (
-            (FOLLOW_UPS, topic.more, f"The user wants to know more about {topic.label}."),
-            (SHORTER, topic.short, f"One sentence about {topic.label} is enough."),
+            "again",
+            "once more",
+            "one more time",
+            "a second time",
+            "another time",
+            "again please",
+            "once again",
+            "twice",
+        )
+    )
+    return rng.choice((
+        lambda: rng.choice(AGAIN),
+        lambda: rng.choice(BEGIN) + rng.choice(("say", "repeat", "tell me", "write", "state", "give", "show", "explain", "print"))
+        + rng.choice((" it", " that", " this", " the answer", " your answer", " what you said", " your last answer", " the last one", " your words", " what you wrote", " that answer"))
+        + rng.choice(("", f" {once}", f" {once}")),
+        lambda: rng.choice(("I missed that", "I missed it", "I was not listening", "I did not hear it", "I could not follow", "I was away", "I lost it", "what did you write",
+                            "what did you tell me", "what was your answer", "what was the answer", "what have you said", "how was that", "how was that again", "what was it again",
+                            "say what", "what do you say", "I forgot what you said", "excuse me", "beg your pardon", "sorry", "you said what", "I did not catch that",
+                            "I did not read it", "it went too fast", "repeat", "repetition please", "the same again", "the same once more", "and again", "replay your answer here")),
+        lambda: f"{once}" + rng.choice(("", ", I forgot", ", I did not get it", " for me", ", sorry", ", I missed it", ", that was quick")),
+    ))()  # fmt: skip
+
+
+def _next(rng: random.Random, topic: Topic) -> Turn:
+    ask, answer, thought = rng.choices(
+        (
+            (more, topic.more, f"The user wants to know more about {topic.label}."),
+            (shorter, topic.short, f"One sentence about {topic.label} is enough."),
             (
-                OTHER_DEVICE,
+                other_device,
                 BOTH_DEVICES,
                 f"The user asks about another device, still on {topic.label}.",
             ),
-            (AGAIN, topic.answer, "I say my answer again."),
+            (again, topic.answer, "I say my answer again."),
         ),
-        (0.4, 0.3, 0.15, 0.15),
+        (0.35, 0.25, 0.2, 0.2),
     )[0]
-    return Turn(_marked(rng, rng.choice(asks)), answer, thought)
+    return Turn(_marked(rng, ask(rng)), answer, thought)
 
 
 def _marked(rng: random.Random, prompt: str) -> str:
@@ -424,12 +520,12 @@ def arithmetic(rng: random.Random) -> list[Turn]:
         a, b, sign = rng.randint(101, 9999), rng.randint(2, 9999), rng.choice("+-*/")
         return [Turn(_sum(rng, a, b, sign), TOO_LARGE, f"{a} is beyond what I can do.")]
     if kind == "+":
-        a = rng.randint(0, 100)
-        b = rng.randint(0, 100 - a)
-        value, thought = a + b, _tens(a, b)
+        a, value = sorted(rng.choices(range(101), k=2))  # each pair as often as any other
+        b, thought = value - a, _tens(a, value - a)
     elif kind == "-":
-        a = rng.randint(0, 100)
-        b = rng.randint(0, a) if rng.random() < 0.9 else rng.randint(0, 100)
+        b, a = sorted(rng.choices(range(101), k=2))
+        if rng.random() < 0.06:
+            a, b = b, a
         value = a - b
         thought = f"{b} and {value} make {a}." if value >= 0 else f"{b} is {-value} more than {a}."
     elif kind == "*":
@@ -539,7 +635,8 @@ def code(rng: random.Random) -> list[Turn]:
         ).format(what)
         language, text, thought = "python", SCRIPTS[what], "A short program in Python."
     else:
-        fields: dict[str, str | int] = {"name": rng.choice(NAMES), "age": rng.randint(5, 90),
+        name = world.pseudo(rng).capitalize() if rng.random() < 0.4 else rng.choice(NAMES)
+        fields: dict[str, str | int] = {"name": name, "age": rng.randint(5, 90),
                                         "city": rng.choice(CITIES), "colour": rng.choice(COLOURS),
                                         "id": rng.randint(1, 999)}  # fmt: skip
         chosen = {key: fields[key] for key in rng.sample(list(fields), rng.randint(2, 4))}
@@ -572,23 +669,44 @@ def small_talk(rng: random.Random) -> list[Turn]:
 def unknown(rng: random.Random) -> list[Turn]:
     """Questions about the world, to which the honest answer is that I do not know."""
     thought = "This is not about the app. I say so and name the model that knows more."
-    return [Turn(vary(rng, world.question(rng)), UNKNOWN, thought)]
+    prompt = world.question(rng)
+    if rng.random() < 0.2:  # as the guide's topics are asked for
+        prompt = elsewhere(rng, world.thing(rng), world.deed(rng))
+    return [Turn(vary(rng, prompt), UNKNOWN, thought)]
 
 
 def nonsense(rng: random.Random) -> list[Turn]:
     """A letter, a mark, or keys by chance."""
-    letters = "abcdefghijklmnopqrstuvwxyz"
+    letters, marks = "abcdefghijklmnopqrstuvwxyz", "?!.,-;:#+*%$&/()=_~<>@^|"
+    rows = (
+        "qwertyuiop",
+        "asdfghjkl",
+        "zxcvbnm",
+        "qwertzuiopü",
+        "yxcvbnm",
+        "asdfghjklöä",
+        "azertyuiop",
+        "1234567890",
+    )
+    row, at = rng.choice(rows), rng.randrange(6)
+    run = row[at : at + rng.randint(2, 6)]
+    bit = "".join(rng.choices(letters, k=rng.randint(1, 3)))
     text = rng.choice((
         rng.choice(letters),
+        rng.choice(letters + "äöüßéñçø") + rng.choice(("", "?", ".", "!", " ")),
         rng.choice(letters) * rng.randint(2, 6),
         "".join(rng.choices(letters, k=rng.randint(3, 10))),
         " ".join("".join(rng.choices(letters, k=rng.randint(2, 6))) for _ in range(rng.randint(2, 4))),
         "".join(rng.choices("bcdfghjklmnpqrstvwxz", k=rng.randint(3, 8))),
-        rng.choice("?!.,-;:#+*") * rng.randint(1, 4),
-        "".join(rng.choices("?!.,-;:#+*", k=rng.randint(2, 5))),
+        rng.choice(marks) * rng.randint(1, 4),
+        "".join(rng.choices(marks, k=rng.randint(2, 6))),
         str(rng.randint(0, 99)) + rng.choice(("", "?", "!", " x")),
+        f"{rng.randint(0, 9)} {' '.join(rng.choices(letters, k=rng.randint(1, 3)))}",
         "".join(rng.choices("asdfghjkl", k=rng.randint(3, 8))),
-        rng.choice(("qwerty", "qwert", "asd", "asdasd", "foo", "foo bar", "bla bla", "blah", "lalala", "hjkl", "xyz", "äöü")),
+        run, run[::-1], run * 2, f"{run} {run}", f"{run} {rng.choice(rows)[:3]}", run + rng.choice(marks),
+        bit * rng.randint(2, 4), f"{bit * 2} {bit}", " ".join([bit] * rng.randint(2, 4)),
+        world.pseudo(rng), world.pseudo(rng), f"{world.pseudo(rng)} {world.pseudo(rng)}", f"{world.pseudo(rng)}{rng.choice('?!.')}",
+        rng.choice(("foo", "foo bar", "bla bla", "blah", "lalala", "xyz", "äöü", "abc", "bar baz", "hahaha", "brrr", "grr", "pfff")),
     ))  # fmt: skip
     text = rng.choice((text, text, text.upper(), f"{text}?"))
     return [Turn(text, NONSENSE, "That is no question that I can understand.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import multiprocessing.pool
 import random
 from pathlib import Path
 
@@ -36,11 +36,10 @@ MARKERS = (
 )
 
 
-def train(seed: int, chats: int = 30_000) -> Tokenizer:
+def train(pool: multiprocessing.pool.Pool, seed: int, chats: int = 30_000) -> Tokenizer:
     """A tokenizer whose ids 0..VOCAB_SIZE-1 are all used; the markers come last, as in Qwen."""
     jobs = [(f"tokenizer/{seed}/{at}", min(1000, chats - at)) for at in range(0, chats, 1000)]
-    with multiprocessing.Pool() as pool:
-        texts = [text for part in pool.map(_texts, jobs, chunksize=1) for text in part]
+    texts = [text for part in pool.map(_texts, jobs, chunksize=1) for text in part]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

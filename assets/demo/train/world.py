@@ -157,6 +157,125 @@ FOREIGN: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+ITEMS = tuple(
+    "airport alarm apartment apron army artist attic aunt avocado axe baby bakery balcony balloon bandage barn bath beach beard bed beer "
+    "belt bill birthday blanket blood bone boots boss bowl boy brush bucket bug burger bus butter cafe cake calendar camel camp candy cap "
+    "carrot cat cattle ceiling cellar cheese child choir church cigar cinema circus class clinic clothes coach coat coffee coin college comb "
+    "concert cook corn couch cousin cow crown cup cupboard curtain daughter dentist desk diet dinner dish doctor doll donkey drum duck dust "
+    "ear egg elbow engineer essay exam factory family farm fashion father fence festival field finger fire fireplace flag flat flower fog "
+    "fork fridge friend frog fruit funeral fur garage garlic gate ghost gift girl glove goat goose grape grass guest gun hair ham hand hat "
+    "hay heart heating helmet hill holiday honey hose hospital hotel husband ice iron jeans jelly job judge juice jungle kitchen kite knee "
+    "knife knot lake lamb lamp lawn leaf leg lemon letter library lion lip lips luggage lunch magazine maid mail marriage meal meat medicine "
+    "milk miller mirror mud museum mushroom nail neck nest nose nurse nut oak oil onion orchestra oven owner paint palace pan pants parcel park "
+    "party pear pen penguin pension petrol pharmacy phone piano picnic pie pig pillow pine pipe plane planet plant plate plumber pocket police "
+    "pond pool potato pottery priest prince prison pub puppy queen rain raincoat razor rent rice ring river roof rope rose rug sail salad salary "
+    "salt sandwich sauce scarf scissors sea shampoo sheep shelf ship shirt shoe shower silk sister skin skirt sky sleeve snow soap sock sofa soil "
+    "soldier son soup spice spider sponge stairs stamp star statue stomach stove straw sugar suit sun swan sweater sword table tail tailor taxi "
+    "teacher tent theatre throat tiger toast toe toilet tomato tongue tooth towel toy tractor traffic train tree truck uncle uniform vase village "
+    "vinegar wall wallet wardrobe wasp watch waterfall wedding whale wheat wife wind wine wing winter wolf wood wool yacht yogurt zebra zoo".split()
+)
+DEEDS = tuple(
+    "adopt apologise bake bathe bite bleed boil borrow brush bury buy carve catch celebrate chop climb comb cook cough cross cut dance decorate dig "
+    "dive divorce draw dress drink drive dry dye eat embroider exercise fall farm feed fight fish fly fold forgive fry greet grill grow hang harvest "
+    "heal heat hide hike hire hunt invite iron jog juggle jump kiss knit laugh lift marry massage melt milk mix mow negotiate paint park peel pick plant "
+    "plaster play pour pray quarrel raise rent repair ride roast row sail saw sell sew shave shoot sing skate ski sketch sleep smell smile smoke sneeze "
+    "spend stitch swim tailor tame taste thank tie trade train travel trim vote walk wash wear weave weigh whistle win wrap yawn".split()
+)
+KINDS = tuple(
+    "big cheap cold cute dangerous dirty dry empty expensive famous fat fresh funny golden green happy healthy heavy hungry little lonely loud "
+    "lovely married narrow nervous noisy old pink poor pretty purple rich rotten round rusty sad salty sharp shiny sick sleepy soft sour strange "
+    "strong sweet tall thick thin tired ugly used warm weak wet white wild wooden yellow young".split()
+)
+FREE = (
+    "how do I {deed} a {item}", "how do I {deed} {the} {item}", "where can I {deed} a {item}", "can I {deed} {the} {item}", "why does {the} {item} {deed}",
+    "what is {the} best {item}", "what is a {kind} {item}", "is {the} {item} {kind}", "why is {the} {item} so {kind}", "who has {the} {kind} {item}",
+    "which {item} is {kind}", "{the} {item} is {kind}", "I want to {deed} a {item}", "I like {the} {kind} {item}", "{the} {kind} {item}", "{deed} {the} {item}",
+    "show me a {kind} {item}", "tell me about {the} {item}", "explain {the} {item}", "what does {the} {item} do", "how does a {item} work", "how {kind} is {the} {item}",
+    "when should I {deed}", "when do I {deed} {the} {item}", "how often should I {deed}", "should I {deed} or {deed}", "do you {deed}", "can you {deed} a {item}",
+    "do you have a {item}", "do you like {kind} {item}s", "what costs a {item}", "how many {item}s are there", "where is {the} {item}", "where does {the} {item} come from",
+    "is it good to {deed}", "is it legal to {deed} a {item}", "help me {deed} {the} {item}", "my {item} is {kind}", "my {item} does not {deed}", "what if I {deed} {the} {item}",
+    "what happens when I {deed}", "why do people {deed}", "why did my {item} {deed}", "who should {deed} {the} {item}", "I need a {kind} {item}", "I lost my {item}",
+    "{item} or {item}", "{item}", "{kind} {item}", "{item} and {item}", "{deed}ing", "the difference between a {item} and a {item}", "what is a {item} made of",
+    "are {item}s {kind}", "how long does it take to {deed}", "how long does a {item} last", "how big is a {item}", "how old is {the} {item}", "what colour is {the} {item}",
+    "did you {deed} today", "let us {deed}", "I will {deed} tomorrow", "I would like to {deed} with my {item}", "please {deed} {the} {item}", "write about {the} {item}",
+    "is there a {item} near me", "who invented {the} {item}", "a good way to {deed}", "best {item} for a {item}", "the {item} of {person}", "{item} in {city}", "{item} from {country}",
+    "can a {animal} {deed}", "why does my {animal} {deed}", "what is {city} like", "the {item} of my {item}", "where do I get a {kind} {item} in {city}", "{person} and the {item}",
+    "turn on {the} {item}", "switch off {the} {item}", "open {the} {item}", "close {the} {item}", "delete {the} {item}", "stop {the} {item}", "start {the} {item}", "change {the} {item}",
+    "make {the} {item} bigger", "make {the} {item} {kind}", "download a {item}", "copy {the} {item}", "search {the} {item}", "find a {item}", "save {the} {item}", "move {the} {item}",
+    "how much memory has a {item}", "how fast is {the} {item}", "how do I stop {the} {item}", "where is {the} {item} stored", "is {the} {item} free", "does {the} {item} work offline",
+    "why is {the} {item} slow", "which {item} should I take", "what does {the} {item} mean", "what does {kind} mean", "what is {deed}ing", "translate {item}", "draw a {item}", "play {item}",
+)  # fmt: skip
+"""Everyday words put together by chance: what is like nothing that the guide knows is not known."""
+
+
+FOREIGN_ITEMS: dict[str, tuple[str, ...]] = {
+    "de": tuple("Katze Hund Auto Haus Fahrrad Kuchen Garten Schule Lehrer Arzt Zug Flugzeug Berg Fluss Meer Wein Bier Brot Käse Suppe Uhr Lampe Tisch "
+                "Stuhl Bett Küche Schuh Jacke Hose Freund Bruder Mutter Kind Vogel Pferd Fußball Musik Film Buch Gedicht Steuer Miete Urlaub Wetter Mond "
+                "Sonne Planet Baum Blume Medizin Zahn Rücken Geld Bank Gold Krieg König Papst Kirche Museum Restaurant Hotel Rezept Nudeln Apfel".split()),
+    "es": tuple("gato perro coche casa bicicleta tarta jardín escuela profesor médico tren avión montaña río mar vino cerveza pan queso sopa reloj lámpara "
+                "mesa silla cama cocina zapato chaqueta pantalón amigo hermano madre niño pájaro caballo fútbol música película libro poema impuesto alquiler "
+                "viaje tiempo luna sol planeta árbol flor medicina diente espalda dinero banco oro guerra rey papa iglesia museo restaurante hotel receta".split()),
+    "fr": tuple("chat chien voiture maison vélo gâteau jardin école professeur médecin train avion montagne rivière mer vin bière pain fromage soupe montre "
+                "lampe table chaise lit cuisine chaussure veste pantalon ami frère mère enfant oiseau cheval football musique film livre poème impôt loyer "
+                "voyage temps lune soleil planète arbre fleur médicament dent dos argent banque or guerre roi pape église musée restaurant hôtel recette".split()),
+    "zh": tuple("猫 狗 汽车 房子 自行车 蛋糕 花园 学校 老师 医生 火车 飞机 山 河 海 酒 啤酒 面包 奶酪 汤 手表 灯 桌子 椅子 床 厨房 鞋 夹克 裤子 朋友 哥哥 妈妈 "
+                "孩子 鸟 马 足球 音乐 电影 书 诗 税 房租 旅行 天气 月亮 太阳 行星 树 花 药 牙 背 钱 银行 黄金 战争 国王 教堂 博物馆 餐厅 酒店 食谱".split()),
+}  # fmt: skip
+FOREIGN_FREE: dict[str, tuple[str, ...]] = {
+    "de": ("Wo finde ich {item}?", "Was kostet {item}?", "Wie funktioniert {item}?", "Was ist {item}?", "Wo kaufe ich {item}?", "Welche Farbe hat {item}?", "Ich mag {item}",
+           "Erzähl mir etwas über {item}", "Warum ist {item} so teuer?", "Wie alt ist {item}?", "Wie groß ist {item}?", "{item}", "{item} und {item}", "Wer hat {item} erfunden?",
+           "Wie mache ich {item}?", "Brauche ich {item}?", "Mein {item} ist kaputt", "Wie repariere ich {item}?", "Schreib etwas über {item}", "Gibt es {item} in {city}?",
+           "Wie komme ich nach {city}?", "Was bedeutet {item}?", "Ist {item} gesund?", "Wann beginnt {item}?", "Wer ist der beste {item}?", "Hilf mir mit {item}", "Kannst du {item}?"),
+    "es": ("¿Dónde encuentro {item}?", "¿Cuánto cuesta {item}?", "¿Cómo funciona {item}?", "¿Qué es {item}?", "¿Dónde compro {item}?", "¿De qué color es {item}?", "Me gusta {item}",
+           "Cuéntame algo sobre {item}", "¿Por qué es tan caro {item}?", "¿Qué edad tiene {item}?", "¿Qué tamaño tiene {item}?", "{item}", "{item} y {item}", "¿Quién inventó {item}?",
+           "¿Cómo hago {item}?", "¿Necesito {item}?", "Mi {item} está roto", "¿Cómo reparo {item}?", "Escribe algo sobre {item}", "¿Hay {item} en {city}?",
+           "¿Cómo llego a {city}?", "¿Qué significa {item}?", "¿Es sano {item}?", "¿Cuándo empieza {item}?", "¿Quién es el mejor {item}?", "Ayúdame con {item}", "¿Puedes {item}?"),
+    "fr": ("Où trouver {item} ?", "Combien coûte {item} ?", "Comment fonctionne {item} ?", "C'est quoi {item} ?", "Où acheter {item} ?", "De quelle couleur est {item} ?", "J'aime {item}",
+           "Parle-moi de {item}", "Pourquoi {item} est si cher ?", "Quel âge a {item} ?", "Quelle taille a {item} ?", "{item}", "{item} et {item}", "Qui a inventé {item} ?",
+           "Comment faire {item} ?", "Ai-je besoin de {item} ?", "Mon {item} est cassé", "Comment réparer {item} ?", "Écris quelque chose sur {item}", "Y a-t-il {item} à {city} ?",
+           "Comment aller à {city} ?", "Que veut dire {item} ?", "Est-ce que {item} est bon ?", "Quand commence {item} ?", "Qui est le meilleur {item} ?", "Aide-moi avec {item}", "Peux-tu {item} ?"),
+    "zh": ("哪里有{item}？", "{item}多少钱？", "{item}怎么工作？", "{item}是什么？", "哪里买{item}？", "{item}是什么颜色？", "我喜欢{item}", "说说{item}", "{item}为什么这么贵？", "{item}几岁？",
+           "{item}有多大？", "{item}", "{item}和{item}", "谁发明了{item}？", "怎么做{item}？", "我需要{item}吗？", "我的{item}坏了", "怎么修{item}？", "写一点关于{item}的", "{city}有{item}吗？",
+           "怎么去{city}？", "{item}什么意思？", "{item}好吗？", "{item}什么时候开始？", "谁的{item}最好？", "帮我{item}", "你会{item}吗？"),
+}  # fmt: skip
+
+
+def pseudo(rng: random.Random) -> str:
+    """A word that there is not."""
+    begin, middle = (
+        "b c d f g k l m n p r s t v w z br cr fl gr kl pl st tr sch".split(),
+        "a e i o u ai ou".split(),
+    )
+    end = " l n r s t m k x ck nd lp sk".split(" ")
+    return "".join(
+        rng.choice(begin) + rng.choice(middle) for _ in range(rng.randint(1, 3))
+    ) + rng.choice(end)
+
+
+def thing(rng: random.Random) -> str:
+    """A thing that is not of the app."""
+    word = pseudo(rng) if rng.random() < 0.06 else rng.choice(ITEMS)
+    word = rng.choice(("{}", "the {}", "my {}", "a {}", "the {}")).format(word)
+    return word if rng.random() < 0.7 else rng.choice(SLOTS[rng.choice(list(SLOTS))])
+
+
+def deed(rng: random.Random) -> str:
+    """Something to do that is not of the app."""
+    return f"{rng.choice(DEEDS)} {thing(rng)}" if rng.random() < 0.7 else rng.choice(SLOTS["work"])
+
+
+def free(rng: random.Random) -> str:
+    """A question or remark of everyday words, now and then with a word that nobody knows."""
+    text = _filled(
+        rng, rng.choice(FREE).replace("{the}", rng.choice(("the", "my", "a", "the", "this", "our")))
+    )
+    for slot, words in (("item", ITEMS), ("deed", DEEDS), ("kind", KINDS)):
+        while f"{{{slot}}}" in text:
+            word = pseudo(rng) if rng.random() < 0.08 else rng.choice(words)
+            text = text.replace(f"{{{slot}}}", word, 1)
+    return text
+
+
 def _filled(rng: random.Random, form: str) -> str:
     for slot, values in SLOTS.items():
         while f"{{{slot}}}" in form:
@@ -166,9 +285,17 @@ def _filled(rng: random.Random, form: str) -> str:
 
 def question(rng: random.Random) -> str:
     """A question about the world, not yet varied."""
-    return _filled(rng, rng.choice(NEAR if rng.random() < 0.35 else FORMS))
+    kind = rng.random()
+    if kind < 0.3:
+        return free(rng)
+    return _filled(rng, rng.choice(NEAR if kind < 0.55 else FORMS))
 
 
 def foreign_question(rng: random.Random, language: str) -> str:
     """The same in German, Spanish, French or Chinese."""
-    return _filled(rng, rng.choice(FOREIGN[language]))
+    if rng.random() < 0.5:
+        return _filled(rng, rng.choice(FOREIGN[language]))
+    text = rng.choice(FOREIGN_FREE[language])
+    while "{item}" in text:
+        text = text.replace("{item}", rng.choice(FOREIGN_ITEMS[language]), 1)
+    return _filled(rng, text)
