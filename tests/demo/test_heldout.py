@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from assets.demo.train import heldout, phrasing, skills, world
+from assets.demo.train import asked, heldout, phrasing, skills, world
 from assets.demo.train.phrasing import LANGUAGES, normal, topics
 
 FOUND = heldout.questions()
@@ -79,3 +79,25 @@ def test_what_is_written_can_be_read_by_what_measures_the_pair(tmp_path: Path) -
         assert len(dialogue["prompts"]) == len(dialogue["answers"]) >= 2
     shipped = json.loads(heldout.JSON.read_text(encoding="utf-8"))
     assert set(shipped) <= set(held)
+
+
+def test_what_a_stranger_asked_is_new_and_was_read() -> None:
+    read = asked.marks(asked.LOG.read_text(encoding="utf-8"))
+    assert [question for question, _ in read] == list(asked.QUESTIONS)
+    assert {mark.split(":")[0] for mark in read.values()} <= {"right", "wrong", "not known"}
+    known = {normal(prompt) for prompt in heldout.prompts()}
+    for topic in topics():
+        known |= {normal(p) for p in (*topic.ask, *topic.do, *topic.nouns)}
+        known |= {normal(p) for language in LANGUAGES for p in getattr(topic, language)}
+    assert not {normal(question) for question in asked.QUESTIONS} & known
+
+
+def test_a_mark_stays_while_the_answer_does() -> None:
+    read = asked.marks(asked.write({"a | b?": "x | y"}, {}, "nobody"))
+    ((key, mark),) = read.items()
+    assert mark == asked.UNREAD
+    again = asked.write({"a | b?": "x | y", "c?": "z"}, {key: "right"}, "nobody")
+    assert list(asked.marks(again).values()) == ["right", asked.UNREAD]
+    assert list(asked.marks(asked.write({"a | b?": "w"}, {key: "right"}, "x")).values()) == [
+        asked.UNREAD
+    ]
