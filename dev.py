@@ -710,16 +710,29 @@ def smoke(arguments: list[str]) -> int:
 
 
 def runs_on(wheel: Path) -> str:
-    """What a machine must have for the engine of this wheel: the newest symbols it asks for."""
+    """What a machine must have for the engine of this wheel: the newest symbols it asks for.
+
+    Raises Failed where a library brings a libstdc++ that others see: Python crashes by it.
+    """
     newest: dict[str, tuple[int, ...]] = {}
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
         for name in archive.namelist():
             if name.endswith(".so"):
+                if " _ZSt9terminatev" in _exports(Path(archive.extract(name, folder))):
+                    raise Failed(
+                        f"{name} has a libstdc++ of its own, and shows it: see that the compiler "
+                        "links it dynamically (LDFLAGS)"
+                    )
                 for kind, version in SYMBOLS.findall(archive.read(name)):
                     found = tuple(map(int, version.split(b".")))
                     newest[kind.decode()] = max(found, newest.get(kind.decode(), (0,)))
     told = ", ".join(f"{kind}_{'.'.join(map(str, v))}" for kind, v in sorted(newest.items()))
     return f"the engine runs where libc, libstdc++ and libgomp have {told or 'anything'}"
+
+
+def _exports(library: Path) -> str:
+    command = ["nm", "-D", "--defined-only", str(library)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def backend_archive(library: Path, architectures: Sequence[str], dist: Path) -> Path:

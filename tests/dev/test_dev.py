@@ -93,6 +93,22 @@ def test_a_wheel_tells_what_it_runs_on(tmp_path: Path) -> None:
     assert told.endswith("have GLIBC_2.34, GLIBCXX_3.4.30, GOMP_4.0")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="of ELF")
+def test_a_wheel_with_a_cpp_library_of_its_own_is_not_given_away(tmp_path: Path) -> None:
+    source, library, wheel = (tmp_path / f"a{end}" for end in (".c", ".so", ".whl"))
+    for shown, visible in ((True, "default"), (False, "hidden")):
+        text = f'__attribute__((visibility("{visible}"))) void _ZSt9terminatev(void) {{}}'
+        source.write_text(text, encoding="utf-8")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.write(library, "llama_cpp/lib/a.so")
+        if not shown:
+            assert "the engine runs where" in dev.runs_on(wheel)
+            continue
+        with pytest.raises(dev.Failed, match=r"a\.so has a libstdc\+\+ of its own"):
+            dev.runs_on(wheel)
+
+
 def test_readme_gives_the_two_commands() -> None:
     lines = (dev.ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert "python3 dev.py run" in lines
