@@ -56,7 +56,7 @@ class Report:
     figures: dict[str, Any] = field(default_factory=dict)
 
     def check(self, name: str, holds: object, detail: object = "") -> None:
-        self.checks.append({"name": name, "ok": bool(holds), "detail": str(detail)[:2000]})
+        self.checks.append({"name": name, "ok": bool(holds), "detail": str(detail)[:20_000]})
         told = "ok    " if holds else "FAILED"
         line = f"{self.system}: {told} {name}" + (f": {detail}" if detail else "")
         print(line[:400], file=sys.stderr, flush=True)

@@ -53,8 +53,7 @@ def settle(folder: Path, epoch: int) -> None:
     """Rights and times that do not tell who built it, and when."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
-            program = path.is_dir() or os.access(path, os.X_OK) or ".so" in path.name
-            path.chmod(0o755 if path.is_dir() or (program and _is_program(path)) else 0o644)
+            path.chmod(0o755 if path.is_dir() or _is_program(path) else 0o644)
         os.utime(path, (epoch, epoch), follow_symlinks=False)
 
 
@@ -85,6 +84,8 @@ def _strip(folder: Path, inside: dict[str, str]) -> None:
 
 
 def _is_program(path: Path) -> bool:
+    if ".so" in path.name:  # nobody starts a library
+        return False
     with path.open("rb") as content:
         return content.read(4) == elf.MAGIC
 
