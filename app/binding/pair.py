@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import math
-from array import array
 from collections.abc import Callable, Sequence
-from ctypes import byref, c_float, c_int32, c_void_p
+from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -173,7 +171,8 @@ class NativePair:
         sampling: Sampling | None = None,
         seed: int = 0,
     ) -> tuple[int, int]:
-        """Reads a prompt; returns (first token of the answer, tokens reused)."""
+        """Reads a prompt; returns (first token of the answer, tokens reused). The token is -1
+        where a logit that it was to be chosen by is not finite, and no round may follow."""
         options = PromptOptions(
             size=ctypes.sizeof(PromptOptions),
             tokens=ints(tokens),
@@ -216,14 +215,6 @@ class NativePair:
         at, error = int32(row, "row"), Error()
         check(self._lib.slip_last_logits(self.handle, at, floats(logits), byref(error)), error)
         return logits
-
-    def finite(self, row: int = 0) -> bool:
-        """Whether those logits are numbers; milliseconds, and no numpy."""
-        logits = array("f", bytes(4 * self.info.n_vocab))
-        raw, error = (c_float * len(logits)).from_buffer(logits), Error()
-        at = int32(row, "row")
-        check(self._lib.slip_last_logits(self.handle, at, raw, byref(error)), error)
-        return math.isfinite(sum(logits))  # in double precision: one that is none stays in it
 
     def learned(self) -> Learned:
         """What the governor has learned of how drafts are accepted, from all governed rounds."""

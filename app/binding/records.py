@@ -156,7 +156,9 @@ class NativeRound:
 
     reason: WidthReason
     drafted: tuple[int, ...]
-    emitted: tuple[int, ...]
+    emitted: tuple[
+        int, ...
+    ]  # the last is -1 where a logit that it was to be chosen by is not finite
     own: int  # of the drafted tokens, the first ones that are the drafter's
     head_rows: int  # that the draft read; 0 where the drafter made none
     syncs: int

@@ -36,7 +36,6 @@ from app.limits import RANGES
 if TYPE_CHECKING:
     from app.engine.prompt import Prompt
 
-_UNSEEN: Final = 128  # rounds on a device between two looks at its numbers, milliseconds each
 _READ_AT_ONCE: Final = 2048  # tokens of a prompt, between two words about it
 
 
@@ -68,8 +67,6 @@ class Answering:
     _prefill_ms: float = 0.0
     _seed: int = 0
     _was_plain: bool = False
-    _row: int = 0  # of the target's last pass, that the last token was chosen by
-    _rounds: int = 0
     _thought: int = 0  # tokens of thinking
     _most_thought: int | None = None  # how many there may be, and why no more
     _end_of_thinking: ThinkingEnd = ThinkingEnd.BUDGET
@@ -91,8 +88,6 @@ class Answering:
                 yield from self._prefill()
             while self._reason is None:
                 yield self._end_thinking() if self._thinks_no_more() else self._round()
-            if self._ids and self.model.backend == "gpu":
-                check_numbers(self.native, self.model, self._row)
         except JobCancelled:
             self._reason = FinishReason.CANCELLED
         tail = self.text.finish()
@@ -116,7 +111,7 @@ class Answering:
         finally:
             self._prefill_ms = (time.perf_counter() - start) * 1000
         yield Prefilled(self.request, len(self.prompt.tokens), self._reused, self._prefill_ms)
-        check_numbers(self.native, self.model)
+        check_numbers(first, self.native, self.model)
         if self._looking_up:
             self.lookup.begin(tokens)
         yield self._take_outside((first,))
@@ -155,9 +150,8 @@ class Answering:
                 self._reason = FinishReason.CONTEXT
                 return Decoded(self.request, "", "", None)
             self._prefill_ms += (time.perf_counter() - start) * 1000
-            if first <= 0:
-                check_numbers(self.native, self.model)
-            self._was_plain, self._row = False, 0
+            check_numbers(first, self.native, self.model)
+            self._was_plain = False
             tokens = (*tokens, first)
         self._thinking_end = self._end_of_thinking
         return self._take_outside(tokens)
@@ -181,11 +175,7 @@ class Answering:
         if not native.drafted and self._was_plain:
             self.plain.add(self._context, seconds)
         self._was_plain = not native.drafted
-        self._row = len(native.emitted) - 1
-        self._rounds += 1
-        unseen = self.model.backend == "gpu" and self._rounds % _UNSEEN == 0
-        if unseen or min(native.emitted) <= 0:
-            check_numbers(self.native, self.model, self._row)
+        check_numbers(native.emitted[-1], self.native, self.model)
         origin, agreed = Origin.DRAFTER, _agreed(hint, native.drafted)
         accepted = len(native.emitted) - 1
         if copied:
@@ -317,15 +307,10 @@ def _agreed(hint: Sequence[int], drafted: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def check_numbers(native: NativePair, model: LoadedModel, row: int = 0) -> None:
-    """Raises NonFiniteError where the target's last pass gave no numbers.
-
-    Nothing is the largest of them then, and the choice falls on the first token, or on none:
-    so it is looked at again wherever that is chosen. Where only some are no numbers, the host
-    sees that in each row that is there; a device takes the largest of the others, so it is looked
-    at now and then, and at the end. What is held is of no use any more.
-    """
-    if not native.finite(row):
+def check_numbers(token: int, native: NativePair, model: LoadedModel) -> None:
+    """Raises NonFiniteError where that is no token, since a logit that it was to be chosen by was
+    not finite. What is held is of no use any more."""
+    if token < 0:
         native.reset()
         raise NonFiniteError(
             f"`{model.name}` computes numbers that are not finite on {model.device.description}, "

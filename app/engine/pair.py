@@ -111,15 +111,15 @@ class LoadedPair:
     def _check_numbers(self) -> None:
         """A weight that is no number makes none of what it meets: seen before anything is asked,
         since samplers put up with it badly."""
-        self._read_probe()
-        check_numbers(self.native, self.model)
+        _, token = self._read_probe()
+        check_numbers(token, self.native, self.model)
         self.native.reset()
 
-    def _read_probe(self) -> int:
-        """Reads a short text without a drafter; how many tokens it has."""
+    def _read_probe(self) -> tuple[int, int]:
+        """Reads a short text without a drafter: (how many tokens it has, the token behind it)."""
         tokens = self.native.tokenize(_PROBE_TEXT)
-        self.native.prompt(tokens, drafting=False)
-        return len(tokens)
+        token, _ = self.native.prompt(tokens, drafting=False)
+        return len(tokens), token
 
     def close(self) -> None:
         self.native.close()
@@ -201,7 +201,7 @@ class LoadedPair:
 
     def measure_plain(self) -> Plain:
         """What plain decoding does here, by a short run."""
-        read = self._read_probe()
+        read, _ = self._read_probe()
         least, most = _PROBE_STEPS
         start = before = time.perf_counter()
         for step in range(most):

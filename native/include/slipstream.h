@@ -289,7 +289,7 @@ typedef struct slip_prompt_options {
 typedef struct slip_prompt_result {
     uint32_t size;
     int32_t  n_reused;   /* tokens that the target held already */
-    int32_t  token;      /* first token of the answer: the anchor */
+    int32_t  token;      /* first token of the answer: the anchor; -1: its logits are not finite */
 } slip_prompt_result;
 
 /* Brings the target (and the drafter) to the end of the prompt and chooses the first
@@ -313,7 +313,7 @@ typedef struct slip_round_result {
     int32_t  n_own;            /* of the drafted tokens, the first ones that are the drafter's */
     int32_t  head_rows;        /* of the target's head that the draft read; 0 where the drafter made none */
     int32_t  drafted[SLIP_MAX_BLOCK];
-    int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens */
+    int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens; the last is -1 where its logits are not finite: no round may follow */
     int32_t  n_syncs;          /* times the host waited for the device */
     int32_t  n_graphs_run;     /* graphs launched: draft, verify, and feeding apart from both */
     int32_t  n_graphs_rebuilt; /* of those, graphs that could not be reused */
@@ -447,7 +447,7 @@ typedef struct slip_past {
 
 /* Chooses a token for each of `n_rows` rows of `n_vocab` logits as a verify would, on the device
  * `device` (NULL: the CPU); row i draws as for position `first_position` + i. For tests of the
- * distribution. */
+ * distribution. -1 for a row that holds NaN or infinity. */
 SLIP_API slip_status slip_choose(const char * device, const slip_sampling * sampling, const slip_past * past, const float * logits, int32_t n_vocab, int32_t n_rows, int32_t first_position, int32_t * tokens, slip_error * error);
 
 #ifdef __cplusplus

@@ -51,7 +51,9 @@ static void choose_on(ggml_backend_dev_t device, slip_device_sampler & sampler, 
     }
     std::vector<llama_pos> before(n_rows); // a row's token follows the one at this position
     std::iota(before.begin(), before.end(), first_position - 1);
-    chooser.set_input(chooser.user, given, before.data(), n_rows);
+    if (given) {
+        chooser.set_input(chooser.user, given, before.data(), n_rows);
+    }
     if (ggml_backend_graph_compute(backend.get(), graph) != GGML_STATUS_SUCCESS) {
         throw slip_failure(SLIP_ERROR_DEVICE, "The device failed.");
     }
@@ -76,7 +78,7 @@ void slip_choose_rows(ggml_backend_dev_t device, const slip_sampling & sampling,
         throw slip_failure(SLIP_ERROR_OPTION, "There is no position " + std::to_string(first_position) + ".");
     }
     check_past(past, n_vocab, n_rows);
-    slip_sampler sampler(sampling, n_vocab);
+    slip_sampler sampler(sampling, n_vocab, /*watches*/ true);
     if (slip_device_sampler * const on_device = sampler.device()) {
         choose_on(device, *on_device, past, logits, n_vocab, n_rows, first_position, tokens);
         return;

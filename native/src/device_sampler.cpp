@@ -69,6 +69,17 @@ ggml_tensor * least_of_top_p(ggml_context * ctx, ggml_tensor * logits, float top
     return pick(ctx, sorted, as_index(ctx, others));
 }
 
+// `chosen` I32 [rows], but LLAMA_TOKEN_NULL for each row of `logits` [n, rows] that holds NaN or infinity: whatever is
+// chosen there is the largest of the others. Their sum has it too (a sum beyond all numbers counts as one that has).
+ggml_tensor * unless_not_finite(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * chosen) {
+    const int64_t n_rows = logits->ne[1];
+    // Above 0 for each number and for minus infinity, which is a logit that is never chosen.
+    ggml_tensor * sum   = ggml_reshape_1d(ctx, ggml_sum_rows(ctx, logits), n_rows);
+    ggml_tensor * valid = ggml_step(ctx, ggml_scale_bias(ctx, sum, -0x1p-126f, 5));
+    ggml_tensor * token = ggml_scale_bias(ctx, ggml_cast(ctx, chosen, GGML_TYPE_F32), 1, -float(LLAMA_TOKEN_NULL));
+    return as_index(ctx, ggml_scale_bias(ctx, ggml_mul(ctx, token, valid), 1, LLAMA_TOKEN_NULL));
+}
+
 size_t power_of_two(size_t least) {
     size_t n = 1;
     while (n < least) {
@@ -79,8 +90,8 @@ size_t power_of_two(size_t least) {
 
 } // namespace
 
-slip_device_sampler::slip_device_sampler(const slip_sampling & options, const slip_penalties & penalties, int32_t n_vocab) :
-    options_(options), penalties_(penalties), n_vocab_(n_vocab),
+slip_device_sampler::slip_device_sampler(const slip_sampling & options, const slip_penalties & penalties, int32_t n_vocab, bool watches) :
+    options_(options), penalties_(penalties), n_vocab_(n_vocab), watches_(watches),
     greedy_(options.verify == SLIP_VERIFY_GREEDY || options.temperature == 0) {
     options_.biases = nullptr; // copied with the penalties
 }
@@ -141,7 +152,7 @@ slip_device_sampler::layout::layout(const slip_device_sampler & sampler, int64_t
     biases   = take(sampler.penalties_.biases.size());
     ids      = take(sampler.ids_.size());
     counts   = take(sampler.ids_.size() * n_rows);
-    mask     = take(n_block * n_rows);
+    mask     = take(sampler.penalties_.count() ? n_block * n_rows : 0);
 }
 
 ggml_tensor * slip_device_sampler::build(const void * user, ggml_context * ctx, ggml_tensor * logits, ggml_tensor ** input) {
@@ -151,17 +162,20 @@ ggml_tensor * slip_device_sampler::build(const void * user, ggml_context * ctx, 
         return ggml_argmax(ctx, logits);
     }
     const layout parts(self, n_rows, self.block_ ? n_rows - 1 : 0);
-    ggml_tensor * given = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, parts.size);
-    ggml_set_input(given);
-    *input = given;
+    ggml_tensor * given = nullptr;
+    if (parts.size > 0) {
+        given = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, parts.size);
+        ggml_set_input(given);
+        *input = given;
+    }
+    ggml_tensor * from = logits;
     if (self.penalties_.any()) {
-        given  = ggml_cont(ctx, given); // whole to the device, not part by part
-        logits = self.penalise(ctx, logits, given);
+        given = ggml_cont(ctx, given); // whole to the device, not part by part
+        from  = self.penalise(ctx, logits, given);
     }
-    if (self.greedy_) {
-        return ggml_argmax(ctx, logits);
-    }
-    return self.draw(ctx, logits, ggml_view_2d(ctx, given, 1, n_rows, sizeof(float), parts.uniform * sizeof(float)));
+    ggml_tensor * chosen = self.greedy_ ? ggml_argmax(ctx, from)
+        : self.draw(ctx, from, ggml_view_2d(ctx, given, 1, n_rows, sizeof(float), parts.uniform * sizeof(float)));
+    return self.watches_ ? unless_not_finite(ctx, logits, chosen) : chosen;
 }
 
 ggml_tensor * slip_device_sampler::penalise(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * input) const {
@@ -282,7 +296,7 @@ void slip_device_sampler::set_input(const void * user, ggml_tensor * input, cons
     std::copy(self.ids_.begin(), self.ids_.end(), values.begin() + parts.ids);
     std::copy(self.counts_.begin(), self.counts_.end(), values.begin() + parts.counts);
     // Row i sees the first i tokens of the block, of which the window holds the last ones.
-    for (int32_t row = 1; row <= n_block; ++row) {
+    for (int32_t row = 1; self.penalties_.count() && row <= n_block; ++row) {
         const int32_t last_n = self.penalties_.last_n;
         const int32_t first  = last_n < 0 ? 0 : std::max(0, row - last_n);
         std::fill(values.begin() + parts.mask + row * n_block + first, values.begin() + parts.mask + row * n_block + row, 1.0f);
@@ -299,7 +313,7 @@ llama_out_chooser slip_device_sampler::chooser() const {
     chooser.key = 0xcbf29ce484222325;
     const float values[] = { options_.temperature, float(options_.top_k), options_.top_p, options_.min_p, float(greedy_),
         penalties_.presence, penalties_.frequency, penalties_.repeat, float(penalties_.count()), float(penalties_.biases.size()),
-        float(ids_.size()), float(block_) };
+        float(ids_.size()), float(block_), float(watches_) };
     unsigned char bytes[sizeof(values)];
     std::memcpy(bytes, values, sizeof(values));
     for (const unsigned char byte : bytes) {

@@ -16,6 +16,9 @@
 // 1; then the temperature. They are laid out by id, not by probability, so that rounding in two
 // close logits cannot exchange them. Of equal logits at the edge of top_p all stay. Greedy takes the first of the largest.
 //
+// A row that holds NaN or infinity gives LLAMA_TOKEN_NULL where this `watches`, which reads all logits once more: for
+// logits that the host does not see.
+//
 // Penalties: the host tells which tokens count before the first row, and how often for each row, since
 // the window moves on with the rows. Those drafted in the pass are counted in the graph, where alone they are known.
 class slip_device_sampler {
@@ -23,7 +26,7 @@ public:
     static constexpr const char * k_pass = "inp_tokens"; // as llama.cpp calls it
 
     slip_device_sampler() = default;
-    slip_device_sampler(const slip_sampling & options, const slip_penalties & penalties, int32_t n_vocab);
+    slip_device_sampler(const slip_sampling & options, const slip_penalties & penalties, int32_t n_vocab, bool watches);
 
     // For a pass with `n_rows` rows, the first of which comes behind `before`. `block`: row i comes also behind the
     // pass's last n_rows - 1 tokens up to the i-th, which the host need not know: the graph has those of the pass in a
@@ -49,6 +52,7 @@ private:
     slip_sampling  options_ = {};
     slip_penalties penalties_;
     int32_t        n_vocab_ = 0;
+    bool           watches_ = false;
     bool           greedy_  = false;
 
     // Of the pass that was prepared.

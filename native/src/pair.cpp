@@ -132,7 +132,8 @@ void slip_pair::wait() {
 }
 
 // The target's choice in output row `row` of its last pass, for `position`, behind so many held tokens. After wait().
-// LLAMA_TOKEN_NULL where the row is at hand and holds what is no number: a graph finds the largest of the others all the same.
+// LLAMA_TOKEN_NULL where the row holds what is no number: a graph finds the largest of the others all the same, so the
+// host looks where the row is at hand, and elsewhere the graph does.
 llama_token slip_pair::target_choice(int32_t row, int32_t position) {
     llama_context * ctx = models_.ctx_target.get();
     const int32_t token = n_last_ - n_outputs_ + row;
@@ -262,7 +263,7 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
     if (std::any_of(options.tokens, options.tokens + options.n_tokens, [&](int32_t t) { return t < 0 || t >= n_vocab; })) {
         throw slip_failure(SLIP_ERROR_OPTION, "The prompt has a token that is not in the vocabulary.");
     }
-    const slip_sampler sampler(options.sampling, n_vocab);
+    const slip_sampler sampler(options.sampling, n_vocab, /*watches*/ models_.on_gpu());
     const bool drafting = options.drafting != 0;
     set_drafting(drafting);
     // Nothing is refused from here on: the answer before this one is over, also if this one is cancelled.

@@ -25,10 +25,11 @@ static int32_t argmax(const float * logits, int32_t n_vocab) {
     return static_cast<int32_t>(std::max_element(logits, logits + n_vocab) - logits);
 }
 
-slip_sampler::slip_sampler(const slip_sampling & options, int32_t n_vocab) :
+slip_sampler::slip_sampler(const slip_sampling & options, int32_t n_vocab, bool watches) :
     options_(options),
     penalties_(options, n_vocab),
-    device_(options, penalties_, n_vocab),
+    device_(options, penalties_, n_vocab, watches),
+    watches_(watches),
     n_vocab_(n_vocab) {
     const bool known = options.verify >= SLIP_VERIFY_GREEDY && options.verify <= SLIP_VERIFY_GPU_SAMPLE;
     const bool valid = std::isfinite(options.temperature) && options.temperature >= 0 && options.top_k >= 0 &&
@@ -58,10 +59,13 @@ void slip_sampler::install(llama_context * ctx, const int32_t * before, int32_t 
 }
 
 slip_device_sampler * slip_sampler::device() {
-    return on_device() && (!greedy() || penalties_.any()) ? &device_ : nullptr;
+    return on_device() && (!greedy() || penalties_.any() || watches_) ? &device_ : nullptr;
 }
 
 int32_t slip_sampler::choose(const float * logits, const int32_t * before, int32_t n_before, int32_t position) {
+    if (!slip_comparable(logits, n_vocab_)) {
+        return LLAMA_TOKEN_NULL;
+    }
     if (penalties_.any()) {
         penalised_.assign(logits, logits + n_vocab_);
         penalties_.apply(before, n_before, penalised_.data(), n_vocab_);
@@ -69,9 +73,6 @@ int32_t slip_sampler::choose(const float * logits, const int32_t * before, int32
     }
     if (greedy()) {
         return argmax(logits, n_vocab_);
-    }
-    if (!slip_comparable(logits, n_vocab_)) {
-        return 0;
     }
 
     kept_.resize(n_vocab_);

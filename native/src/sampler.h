@@ -15,8 +15,9 @@ class slip_sampler {
 public:
     slip_sampler() = default;
 
-    // Throws SLIP_ERROR_OPTION for values that cannot be used with `n_vocab` tokens.
-    slip_sampler(const slip_sampling & options, int32_t n_vocab);
+    // `watches`: of the graph, see slip_device_sampler. Throws SLIP_ERROR_OPTION for values that cannot be used with
+    // `n_vocab` tokens.
+    slip_sampler(const slip_sampling & options, int32_t n_vocab, bool watches);
 
     // Whether the target's graph chooses (greedy, or sampling on the device): then choose() is not
     // for it, and no logits come to the host.
@@ -32,8 +33,7 @@ public:
     // the best, and takes argmax(logit / temperature + G(seed, position, token)), G from the
     // standard Gumbel distribution: that draws from the softmax (Gumbel-max), and because
     // each token has its own G, rounding in one logit cannot move the choice among others.
-    // Among NaN (sampling: or with infinity) nothing is likeliest: the choice is token 0, as it is
-    // in a device's graph, and who gets 0 looks at the logits.
+    // Among NaN or with infinity nothing is likeliest: LLAMA_TOKEN_NULL.
     int32_t choose(const float * logits, const int32_t * before, int32_t n_before, int32_t position);
 
     // What chooses in the graph; nullptr where nothing does or it is nothing but an argmax.
@@ -48,6 +48,7 @@ private:
     slip_sampling        options_ = {};
     slip_penalties       penalties_;
     slip_device_sampler  device_;
+    bool                 watches_ = false;
     int32_t              n_vocab_ = 0;
     std::vector<float>   penalised_;
     std::vector<int32_t> kept_; // token ids that are still candidates

@@ -96,7 +96,6 @@ def on(pair, n):
     tried(f"round_given {n}", lambda: pair.round_given([n]))
     tried("round_given", lambda: pair.round_given([1] * 300))
     tried(f"last_logits {n}", lambda: pair.last_logits(n))
-    tried(f"finite {n}", lambda: pair.finite(n))
     tried(f"costs {n}", lambda: set_costs(pair, Costs(n, n, n, (n,) * 300)))
     tried(f"governed {n}", lambda: pair.round(3, governed=True))
     tried(f"eval_target {n}", lambda: eval_target(pair, [1, n]))

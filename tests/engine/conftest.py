@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from app.binding import devices, preferred_gpu
 from app.conversation import ChatMessage
 from app.engine import Answer, AskParams, Backend, Decoded, Finished, LoadParams
 from app.engine.pair import LoadedPair
@@ -59,6 +60,13 @@ def demo_files() -> Pair:
 @pytest.fixture(scope="session")
 def _named_backend() -> None:
     load_named_backend()
+
+
+@pytest.fixture(scope="session")
+def device(_named_backend: None) -> str | None:
+    """On which these tests run; None: the CPU."""
+    gpu = preferred_gpu(devices()) if BACKEND is Backend.GPU else None
+    return gpu and gpu.name
 
 
 def opened(files: Pair, backend: Backend, n_ctx: int) -> Iterator[LoadedPair]:

@@ -71,14 +71,22 @@ def make_pairs(folder: Path) -> None:
         convert_draft(draft, target, folder / f"draft-{kind.value}.gguf", kind)
 
 
-def tries(folder: Path, first: int, times: int, workers: int) -> Iterator[Try]:
-    """Of the pairs in `folder`, by numbers from `first` on, in whatever order they end."""
+def tries(
+    folder: Path, first: int, times: int, workers: int, keep: Path | None = None
+) -> Iterator[Try]:
+    """Of the pairs in `folder`, by numbers from `first` on, in whatever order they end.
+
+    The files of the last one stay in `keep`, where one worker makes all of them.
+    """
     command = [sys.executable, "-m", "tests.engine.fuzz", "--pairs", str(folder)]
+    if keep:
+        command += ["--keep", str(keep)]
+        workers = 1
     # No search for a debugger when one aborts; no threads of numpy.
     environment = {**os.environ, "GGML_NO_BACKTRACE": "1", "OPENBLAS_NUM_THREADS": "1"}
     running = []
     for i in range(workers):
-        own = ["--from", str(first + i), "--times", str(times), "--share", str(workers)]
+        own = ["--from", str(first + i), "--times", str(times - i), "--share", str(workers)]
         running.append(
             subprocess.Popen(
                 [*command, *own], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
@@ -264,6 +272,9 @@ def main() -> int:
     parser.add_argument("--pairs", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--share", type=int, default=1, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.keep:
+        given.keep = given.keep.resolve()
+        given.keep.mkdir(parents=True, exist_ok=True)
     if given.pairs and given.share:
         serve(given.pairs, range(given.first, given.first + given.times, given.share), given.keep)
         return 0
@@ -271,7 +282,7 @@ def main() -> int:
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         make_pairs(Path(folder))
-        for made in tries(Path(folder), given.first, given.times, given.workers):
+        for made in tries(Path(folder), given.first, given.times, given.workers, given.keep):
             done.append(made)
             if made.fault:
                 print(made, flush=True)

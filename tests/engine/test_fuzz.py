@@ -19,7 +19,7 @@ from app.binding import NativePair
 from app.errors import ModelFileError
 from tests.conftest import ROOT
 from tests.engine import fuzz
-from tests.engine.damage import KINDS, Image, array
+from tests.engine.damage import KINDS, Image, array, damaged
 
 TIMES = 500
 INT32: Final = 5  # of GGUF's types of values
@@ -47,6 +47,16 @@ def test_no_damage_ends_the_process(pairs: Path) -> None:
     outcomes = {made.outcome for made in done}
     assert outcomes >= {"answered", "ModelFileError", "PairMismatchError", "NonFiniteError"}
     assert all(made.outcome == "answered" for made in done if made.kinds == ("whole",))
+
+
+def test_a_number_is_one_try_and_its_files_are_kept(pairs: Path, tmp_path: Path) -> None:
+    assert [made.seed for made in fuzz.tries(pairs, 9, 1, 2)] == [9]
+    assert [made.seed for made in fuzz.tries(pairs, 9, 2, 2, keep=tmp_path)] == [9, 10]
+    images = [
+        (Image.read(target), Image.read(target.with_name(f"draft-{target.name[7:]}")))
+        for target in sorted(pairs.glob("target-*.gguf"))
+    ]
+    assert (tmp_path / "model.gguf").read_bytes() == damaged(10, images).target
 
 
 @pytest.mark.parametrize("sections", [(33, 0, 0, 0), (8, 8, 8, 9), (0, 0, 0, 8), (0, 0, 0, 0)])

@@ -13,7 +13,7 @@ import pytest
 
 from app.binding import NativePair, NativeRound
 from app.binding.inspection import choose
-from app.engine import AskParams, Backend, LoadParams, Sampling, Verify, answering
+from app.engine import AskParams, Backend, LoadParams, Sampling, Verify
 from app.engine.pair import LoadedPair
 from app.errors import NonFiniteError, OptionError
 from app.library import Pair
@@ -64,26 +64,21 @@ def test_no_token_is_chosen_among_numbers_that_are_none(
 def test_it_is_seen_where_it_begins_in_the_middle(
     cold: LoadedPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The largest of numbers that are none is the first token."""
     params = AskParams(max_tokens=60, block=4)
     whole = ask(cold, QUESTION, params).answer
-    rounds, round_, finite = 0, NativePair.round, NativePair.finite
+    rounds, round_ = 0, NativePair.round
 
     def broken(self: NativePair, n_draft: int, **options: Any) -> NativeRound:
         nonlocal rounds
         rounds += 1
         made = round_(self, n_draft, **options)
-        return made if rounds < 3 else replace(made, emitted=(*made.emitted[:-1], 0))
+        return made if rounds < 3 else replace(made, emitted=(*made.emitted[:-1], -1))
 
     monkeypatch.setattr(NativePair, "round", broken)
-    monkeypatch.setattr(NativePair, "finite", lambda self, row: rounds < 3)
     with pytest.raises(NonFiniteError):
         ask(cold, QUESTION, params)
     assert rounds == 3
-    # A first token that was chosen among numbers is a token.
-    rounds = 0
-    monkeypatch.setattr(NativePair, "finite", finite)
-    assert 0 in ask(cold, QUESTION, params).answer.token_ids
+    assert cold.native.position == 0, "what it holds is of no use"
     monkeypatch.undo()
     assert ask(cold, QUESTION, params).answer.token_ids == whole.token_ids
 
@@ -125,42 +120,55 @@ def test_a_token_that_makes_no_numbers_ends_an_answer_and_not_the_process(
 @pytest.mark.parametrize("verify", list(Verify))
 @pytest.mark.parametrize("sampling", SAMPLERS)
 @pytest.mark.parametrize("share", [0.001, 0.5, 1.0])
-def test_any_share_of_logits_may_be_none(verify: Verify, sampling: Sampling, share: float) -> None:
+def test_any_share_of_a_rows_logits_may_be_none(
+    device: str | None, verify: Verify, sampling: Sampling, share: float
+) -> None:
     rng = np.random.default_rng(7)
     rows = rng.normal(0, 5, (20, 3000)).astype(np.float32)
-    rows[rng.random(rows.shape) < share] = np.nan
-    tokens = choose(rows, verify, sampling, seed=1)
-    assert ((tokens >= 0) & (tokens < rows.shape[1])).all()
-    if share == 1.0:
-        assert (tokens == 0).all(), "who gets the first token looks at the logits"
+    block = {"before": [1, 2], "block": range(19)}  # as in a round
+    whole = choose(rows, verify, sampling, seed=1, device=device)
+    rows[5, rng.random(3000) < 0.5] = -np.inf  # of which there is none
+    for value in (np.nan, np.inf):
+        broken = rows.copy()
+        broken[::2][rng.random((10, 3000)) < share] = value
+        none = (np.isnan(broken) | (broken == np.inf)).any(axis=1)
+        assert none.any(), "some rows only"
+        tokens = choose(broken, verify, sampling, seed=1, device=device)
+        assert (tokens == choose(broken, verify, sampling, seed=1, device=device, **block)).all()
+        assert (tokens[none] == -1).all()
+        other = ~none & (np.arange(20) != 5)
+        assert (tokens[other] == whole[other]).all()
+        assert tokens[5] >= 0
 
 
 @pytest.mark.parametrize("verify", list(Verify))
 def test_one_logit_that_is_no_number_is_no_choice(
-    demo_files: Pair, tmp_path: Path, verify: Verify
+    demo_files: Pair, tmp_path: Path, device: str | None, verify: Verify
 ) -> None:
     """Others may be larger: what is left of a row that is broken is not believed either."""
     rare = 7  # a token of no prompt
     for value in (float("nan"), float("inf")):
         target = damaged(demo_files, tmp_path, value, "token_embd.weight", rare)
-        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1)
+        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1, device=device)
         try:
             token, _ = pair.prompt(range(40, 90), verify=verify, seed=1)
-            assert token <= 0
-            assert not pair.finite()
+            assert token == -1
+            with pytest.raises(OptionError, match="prompt"):
+                pair.round(8)
         finally:
             pair.close()
 
 
 def test_a_row_within_a_round_that_holds_infinity_ends_it(
-    demo_files: Pair, cold: LoadedPair, tmp_path: Path
+    demo_files: Pair, tmp_path: Path, device: str | None
 ) -> None:
     """A weight so large that some texts make infinity of it, and it would be the largest."""
-    for at in range(64):
-        weights = np.zeros(cold.native.info.n_embd, np.float32)
+
+    def ended(at: int, device: str | None) -> bool:
+        weights = np.zeros(n_embd, np.float32)
         weights[at] = 3.4e38
         target = damaged(demo_files, tmp_path, weights, "token_embd.weight", 7)
-        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1)
+        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1, device=device)
         try:
             token, _ = pair.prompt(range(40, 90))
             emitted = (token,)
@@ -168,34 +176,18 @@ def test_a_row_within_a_round_that_holds_infinity_ends_it(
                 if emitted[-1] in (7, -1):
                     break
                 emitted = pair.round(8).emitted
-            if emitted[-1] == -1 and emitted != (token,):
-                assert not pair.finite(len(emitted) - 1)
-                with pytest.raises(OptionError, match="prompt"):
-                    pair.round(8)
-                return
+            if emitted[-1] != -1 or emitted == (token,):
+                return False
+            assert pair.last_logits(len(emitted) - 1)[7] == np.inf
+            with pytest.raises(OptionError, match="prompt"):
+                pair.round(8)
+            return True
         finally:
             pair.close()
-    pytest.fail("no text made infinity")
 
-
-def test_on_a_device_numbers_are_looked_at_now_and_then(
-    cold: LoadedPair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(answering, "_UNSEEN", 4)
-    monkeypatch.setattr(cold, "model", replace(cold.model, backend="gpu"))
-    looks: list[int] = []
-    wrong = [0]  # the look that finds none
-
-    def finite(self: NativePair, row: int) -> bool:
-        looks.append(row)
-        return len(looks) != wrong[0]
-
-    monkeypatch.setattr(NativePair, "finite", finite)
-    params = AskParams(max_tokens=20, draft=False, lookup=False)
-    rounds = len(ask(cold, QUESTION, params).answer.token_ids) - 1
-    many = len(looks)
-    assert many >= 2 + rounds // 4, "at the first token, every four rounds, and at the end"
-    for wrong[0] in (2, many):
-        looks.clear()
-        with pytest.raises(NonFiniteError):
-            ask(cold, QUESTION, params)
+    whole = NativePair(demo_files.target, n_ctx=256, threads=1)
+    n_embd = whole.info.n_embd
+    whole.close()
+    at = next((at for at in range(64) if ended(at, None)), None)
+    assert at is not None, "no text made infinity"
+    assert device is None or ended(at, device)

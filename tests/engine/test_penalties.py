@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.binding import devices, preferred_gpu
 from app.binding.inspection import choose
-from app.engine import AskParams, Backend, Sampling, Verify
+from app.engine import AskParams, Sampling, Verify
 from app.engine.control import penalised
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
-from tests.engine.conftest import BACKEND, ask, chat
+from tests.engine.conftest import ask, chat
 from tests.engine.test_sampling import CRITICAL, DEVICE, DRAWS, LOGITS, expected
 
 WAYS = pytest.mark.parametrize("verify", list(Verify))
@@ -72,13 +71,6 @@ def test_frequencies_are_those_of_the_penalised_distribution(
     assert not counts[~possible].any()
     square = float(((counts - wanted)[possible] ** 2 / wanted[possible]).sum())
     assert square < CRITICAL[int(possible.sum()) - 2], counts
-
-
-@pytest.fixture(scope="session")
-def device(_named_backend: None) -> str | None:
-    """On which these tests run; None: the CPU."""
-    gpu = preferred_gpu(devices()) if BACKEND is Backend.GPU else None
-    return gpu and gpu.name
 
 
 @WAYS

@@ -144,9 +144,6 @@ class Looping:
         drafted = tuple(draft)
         return NativeRound(WidthReason.FIXED, drafted, tuple(emitted), 0, 0, 1, 1, 0, 0, None, 1)
 
-    def finite(self, row: int) -> bool:
-        return True
-
     def is_end(self, token: int) -> bool:
         return False
 

@@ -88,6 +88,12 @@ def test_penalties_are_counted_in_the_graph(lavapipe: dict[str, str]) -> None:
     engine_test(test, lavapipe, passed=54)
 
 
+def test_a_row_that_holds_what_is_no_number_is_seen_in_the_graph(lavapipe: dict[str, str]) -> None:
+    test = "test_non_finite.py"
+    of = "any_share or one_logit or row_within_a_round"
+    engine_test(test, lavapipe, "-k", of, passed=31)
+
+
 @pytest.mark.parametrize("lacks", ["driver", "libvulkan", "the library"])
 def test_a_machine_that_lacks_something_has_no_such_device(
     program: RunProgram, lavapipe: dict[str, str], lacks: str, tmp_path: Path
@@ -106,10 +112,10 @@ def test_a_machine_that_lacks_something_has_no_such_device(
     assert shown.rstrip().endswith("(none)")
 
 
-def engine_test(test: str, env: dict[str, str], passed: int = 1) -> None:
+def engine_test(test: str, env: dict[str, str], *options: str, passed: int = 1) -> None:
     """In a process of its own: a backend once loaded stays for all tests that follow."""
     patience = ("-o", "timeout=1500")  # shaders are compiled for minutes on a busy machine
-    command = [sys.executable, "-m", "pytest", "-q", *patience, f"tests/engine/{test}"]
+    command = [sys.executable, "-m", "pytest", "-q", *patience, f"tests/engine/{test}", *options]
     done = subprocess.run(
         command,
         cwd=ROOT,
