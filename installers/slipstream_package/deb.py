@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 
 from . import desktop, elf, freeze
@@ -16,6 +18,7 @@ from .errors import PackageError
 from .parts import Part
 
 LIB = "usr/lib/slipstream"
+MAINTAINER = "Slipstream contributors <slipstream@localhost.localdomain>"
 # What a backend for a graphics card links to is only needed by who has one.
 BACKEND = re.compile(r"libggml-(?!base|cpu)\w+\.so")
 # Used where it is there: drivers, letters that ours lack, the desktop's browser and its secrets.
@@ -85,7 +88,8 @@ def build(
     (root / "usr/bin").mkdir(parents=True)
     (root / "usr/bin/slipstream").symlink_to("../lib/slipstream/slipstream")
     about = root / "usr/share/doc/slipstream"
-    desktop.write(about / "changelog.gz", desktop.packed(changes.encode()))
+    desktop.write(about / "changelog.gz", desktop.packed(changelog(version, epoch).encode()))
+    desktop.write(about / "CHANGELOG.md.gz", desktop.packed(changes.encode()))
     desktop.write(about / "copyright", copyright_file(parts, licence).encode())
     desktop.write(about / "sbom.cdx.json.gz", desktop.packed(bill.encode()))
     desktop.write(
@@ -98,7 +102,7 @@ def build(
         "Package": "slipstream",
         "Version": version,
         "Architecture": "amd64",
-        "Maintainer": "Slipstream contributors <slipstream@localhost.localdomain>",
+        "Maintainer": MAINTAINER,
         "Installed-Size": str(kib),
         "Depends": depends(root / LIB),
         "Recommends": RECOMMENDS,
@@ -126,6 +130,14 @@ def build(
     if done.returncode != 0:
         raise PackageError("dpkg-deb failed, see above")
     return made
+
+
+def changelog(version: str, epoch: int) -> str:
+    """Debian's own, of the package as such."""
+    when = format_datetime(datetime.fromtimestamp(epoch, UTC))
+    what = "  * What changed for users stands in CHANGELOG.md.gz beside this file."
+    head = f"slipstream ({version}) unstable; urgency=medium"
+    return f"{head}\n\n{what}\n\n -- {MAINTAINER}  {when}\n"
 
 
 def copyright_file(parts: Sequence[Part], licence: str) -> str:

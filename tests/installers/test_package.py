@@ -18,6 +18,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 import dev
 from app.cli.tool import COMMANDS
@@ -153,6 +154,10 @@ class TestOthers:
 
     def test_the_workflow_runs_what_is_there(self) -> None:
         text = (INSTALLERS / "ci/github.yml").read_text(encoding="utf-8")
+        (job,) = yaml.safe_load(text)["jobs"].values()
+        systems = [one["name"] for one in job["strategy"]["matrix"]["include"]]
+        assert systems == ["linux", "windows", "macos"]
+        assert all(("run" in step) ^ ("uses" in step) for step in job["steps"])
         for script in re.findall(r"installers/\S+\.(?:ps1|sh)", text):
             assert (dev.ROOT / script).is_file()
         for command in re.findall(r"dev\.py (\w+)", text):
