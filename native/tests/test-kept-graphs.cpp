@@ -1,7 +1,7 @@
 // A graph that was kept gives what one that is built anew gives, whatever happened in between: two contexts do the same,
 // one that keeps graphs and one that keeps none (LLAMA_KEPT_GRAPHS=0), and every logit has the same bits.
 //
-//     test-kept-graphs [--device NAME] [MODEL.gguf ...]
+//     test-kept-graphs [--device NAME] [--quick] [MODEL.gguf ...]
 //
 // Small random models are made first: a Qwen3.5, which takes tokens back, and a Llama, whose positions are shifted and to
 // which an adapter is put and taken away. Exit code 1 if a check fails.
@@ -49,6 +49,7 @@ struct token { int seq; llama_token id; bool output; };
 
 // A context, and what its sequences hold.
 struct run {
+    llama_sampler_ptr sampler; // of a sequence, in the graph
     llama_context_ptr ctx;
     llama_memory_t    memory;
     int n_vocab, n_embd;
@@ -75,6 +76,14 @@ struct run {
 
     int n_reused() { return llama_perf_context(ctx.get()).n_reused; }
 
+    void sample(int seq, uint32_t seed) {
+        sampler.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
+        llama_sampler_chain_add(sampler.get(), llama_sampler_init_dist(seed));
+        if (!llama_set_sampler(ctx.get(), seq, sampler.get())) {
+            sampler.reset();
+        }
+    }
+
     // Logits of all outputs, or tokens where the graph chooses; empty where the pass failed.
     std::vector<float> pass(const std::vector<token> & tokens, const std::vector<int> & at, bool chooses, bool embeds) {
         llama_batch batch = llama_batch_init(int(tokens.size()), 0, 1);
@@ -96,6 +105,11 @@ struct run {
                 }
                 if (chooses) {
                     out.push_back(float(llama_get_out_token_ith(ctx.get(), i)));
+                    continue;
+                }
+                const llama_token sampled = sampler ? llama_get_sampled_token_ith(ctx.get(), i) : LLAMA_TOKEN_NULL;
+                if (sampled != LLAMA_TOKEN_NULL) {
+                    out.push_back(float(sampled));
                     continue;
                 }
                 const float * logits = llama_get_logits_ith(ctx.get(), i);
@@ -221,7 +235,32 @@ void turns(llama_model * model) {
     check(kept.n_reused() == (n_rounds - 1) * n_widths, "a width that comes back is built anew");
 }
 
-void test_model(const std::string & path, const std::string & adapter_path, ggml_backend_dev_t device) {
+// One sequence's tokens are drawn in the graph, the other's are not: a sampler knows the inputs of one graph only.
+void samplers(llama_model * model) {
+    run kept(model, true), fresh(model, false);
+    kept.sample(0, 7);
+    fresh.sample(0, 7);
+    if (!check(kept.sampler && fresh.sampler, "a sampler cannot be in the graph")) {
+        return;
+    }
+    std::vector<int> held(k_seqs, 0);
+    int n_drawn = 0;
+    for (int i = 0; i < 60; ++i) {
+        const int seq = i % 3 == 2, n = i % 5 == 4 ? 4 : 1;
+        std::vector<token> tokens(n, { seq, llama_token(11 + i), false });
+        tokens.back().output = true;
+        const std::vector<float> a = kept.pass(tokens, held, false, false), b = fresh.pass(tokens, held, false, false);
+        held[seq] += n;
+        n_drawn += a.size() == 2;
+        if (!check(same(a, b), "pass " + std::to_string(i) + " beside a sampler")) {
+            return;
+        }
+    }
+    check(n_drawn == 40, "tokens that were drawn in the graph: " + std::to_string(n_drawn));
+    std::printf("  %d tokens drawn in the graph\n", n_drawn);
+}
+
+void test_model(const std::string & path, const std::string & adapter_path, ggml_backend_dev_t device, int n_scripts) {
     ggml_backend_dev_t devices[2] = { device, nullptr };
     llama_model_params params = llama_model_default_params();
     params.devices      = devices;
@@ -233,7 +272,8 @@ void test_model(const std::string & path, const std::string & adapter_path, ggml
     const llama_adapter_lora_ptr adapter(adapter_path.empty() ? nullptr : llama_adapter_lora_init(model.get(), adapter_path.c_str()));
     check(adapter_path.empty() || adapter, "cannot load the adapter");
     turns(model.get());
-    for (int seed = 1; seed <= 4; ++seed) {
+    samplers(model.get());
+    for (int seed = 1; seed <= n_scripts; ++seed) {
         script(model.get(), adapter.get(), seed);
     }
 }
@@ -249,9 +289,12 @@ int main(int argc, char ** argv) {
     ggml_backend_load_all();
     ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     std::vector<std::string> models;
+    int n_scripts = 4;
     for (int i = 1; i < argc; ++i) {
         if (std::string(argv[i]) == "--device" && i + 1 < argc) {
             device = ggml_backend_dev_by_name(argv[++i]);
+        } else if (std::string(argv[i]) == "--quick") {
+            n_scripts = 1;
         } else {
             models.push_back(argv[i]);
         }
@@ -265,14 +308,14 @@ int main(int argc, char ** argv) {
     const std::string qwen = (folder / "qwen35.gguf").string(), llama = (folder / "llama.gguf").string(), lora = (folder / "adapter.gguf").string();
     if (check(write_random_qwen35(qwen, qwen35_shape::small(), GGML_TYPE_Q8_0) && write_random_llama(llama) && write_random_adapter(lora), "cannot write")) {
         std::printf("a random Qwen3.5\n");
-        test_model(qwen, "", device);
+        test_model(qwen, "", device, n_scripts);
         std::printf("a random Llama\n");
-        test_model(llama, lora, device);
+        test_model(llama, lora, device, n_scripts);
     }
     std::filesystem::remove_all(folder);
     for (const std::string & path : models) {
         std::printf("%s\n", path.c_str());
-        test_model(path, "", device);
+        test_model(path, "", device, n_scripts);
     }
     std::printf(n_failed ? "%d failed\n" : "all passed\n", n_failed);
     return n_failed != 0;

@@ -45,6 +45,11 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it(program: RunProgram) 
 
 
 @pytest.mark.usefixtures("demo_graphs")
+def test_a_kept_graph_gives_what_one_built_anew_gives(program: RunProgram) -> None:
+    assert program("test-kept-graphs", "--device", "CUDA0").splitlines()[-1] == "all passed"
+
+
+@pytest.mark.usefixtures("demo_graphs")
 def test_cards_with_less_shared_memory_are_exact_too(program: RunProgram) -> None:
     """As on compute capability 8.6, 8.9 and 12.x."""
     arguments = ("--device", "CUDA0", "--contexts", "10,230")

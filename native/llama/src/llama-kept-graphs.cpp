@@ -5,7 +5,7 @@
 
 llama_kept_graphs::llama_kept_graphs() {
     const char * LLAMA_KEPT_GRAPHS = getenv("LLAMA_KEPT_GRAPHS"); // how many, 0: none
-    n_max = LLAMA_KEPT_GRAPHS ? std::max(0, atoi(LLAMA_KEPT_GRAPHS)) : 8;
+    n_max = LLAMA_KEPT_GRAPHS ? std::clamp(atoi(LLAMA_KEPT_GRAPHS), 0, 64) : 8;
     graphs.reserve(n_max); // they stay where they are
 }
 
@@ -18,7 +18,8 @@ llm_graph_result * llama_kept_graphs::take(ggml_backend_sched_t sched, const kin
         }
         if (next) {
             ggml_backend_sched_swap_plan(sched, next->plan.get());
-            active = next->ready && next->n_allocs == ggml_backend_sched_n_allocs(sched) ? next->result.get() : nullptr;
+            const bool lies = next->ready && next->n_allocs >= 0 && next->n_allocs == ggml_backend_sched_n_allocs(sched);
+            active = lies ? next->result.get() : nullptr;
         }
         current = next;
     }
