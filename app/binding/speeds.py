@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,9 @@ from app.binding.records import DeviceInfo
 
 FASTER: Final = 1.1  # times as fast: less can be the load of another hour
 _KEPT: Final = 8  # models of a device
+_BELIEVED: Final = 14 * 24 * 3600.0
+"""Seconds for which a device is taken to be as it was: it is measured only where it is chosen, and
+a game beside it, or an old driver, would keep it from that for ever."""
 
 
 def remember(device: DeviceInfo, model: str, rate: float, share: float = 1.0) -> None:
@@ -25,6 +29,7 @@ def remember(device: DeviceInfo, model: str, rate: float, share: float = 1.0) ->
     The best of a model stays: it is slower where another program has the device too, and only the
     device that is chosen is measured again. Of a share of the layers the last one does.
     """
+    kept.keep(_file(), _when(device), time.time())
     if share < 1.0:
         parts = _parts(device)
         parts.pop(model, None)
@@ -46,12 +51,12 @@ def ratio(device: DeviceInfo, other: DeviceInfo) -> float | None:
 
 def expected(device: DeviceInfo, cpu: DeviceInfo, model: str, share: float) -> float | None:
     """How many times as fast as by the CPU alone a model is expected to decode with a share of its
-    layers on the device; None where that was not measured.
+    layers on the device; None where that was not measured lately.
 
     A layer is taken to need the same time wherever the others are; what was measured with a share
     of them has in it what it costs to go to and fro.
     """
-    if not (rate := _rates(cpu).get(model)):
+    if not (rate := _rates(cpu).get(model)) or not _is_lately(device):
         return None
     there = 1 / rate  # seconds of a step
     if share < 1 and (part := _parts(device).get(model)):
@@ -63,6 +68,11 @@ def expected(device: DeviceInfo, cpu: DeviceInfo, model: str, share: float) -> f
         return None
     step = share * here + (1 - share) * there
     return there / step if step > 0 else None
+
+
+def _is_lately(device: DeviceInfo) -> bool:
+    measured = kept.find(_file(), _when(device))
+    return isinstance(measured, int | float) and abs(time.time() - measured) < _BELIEVED
 
 
 def _parts(device: DeviceInfo) -> dict[str, tuple[float, float]]:
@@ -88,6 +98,10 @@ def _name(device: DeviceInfo) -> str:
 
 def _in_part(device: DeviceInfo) -> str:
     return f"{_name(device)} in part"
+
+
+def _when(device: DeviceInfo) -> str:
+    return f"{_name(device)} measured at"
 
 
 def _file() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,8 +155,22 @@ def test_what_a_share_of_the_layers_gives_is_known_by_what_was_measured() -> Non
     assert gain(0.5) == pytest.approx(100 / 120)
 
 
+def test_what_was_measured_long_ago_keeps_no_card_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = replace(CPU, backend="cpu")
+    speeds.remember(SMALL, "a", 5.0)  # beside a game, or by an old driver
+    speeds.remember(cpu, "a", 10.0)
+    assert speeds.expected(SMALL, cpu, "a", 1.0) == pytest.approx(0.5)
+    now = time.time()
+    for days, known in ((13, True), (15, False)):
+        monkeypatch.setattr(time, "time", lambda days=days: now + days * 86_400)
+        assert (speeds.expected(SMALL, cpu, "a", 1.0) is not None) == known
+    speeds.remember(SMALL, "a", 40.0)
+    assert speeds.expected(SMALL, cpu, "a", 1.0) == pytest.approx(4.0)
+
+
 @pytest.mark.parametrize("damage", [[], {"a": 1}, {"a": [0.0, 1.0]}, {"a": [0.5, 0.0]}])
 def test_a_damaged_memory_of_shares_is_none(tmp_path: Path, damage: object) -> None:
     kept.keep(tmp_path / "speeds.json", speeds._in_part(SMALL), damage)
+    kept.keep(tmp_path / "speeds.json", speeds._when(SMALL), time.time())
     speeds.remember(CPU, "a", 10.0)
     assert speeds.expected(SMALL, CPU, "a", 0.5) is None
