@@ -17,8 +17,7 @@ from app import frozen
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     frozen.prepare(arguments)
-    # A desktop opens an exported chat so; no command has such a name.
-    chats = arguments if arguments and arguments[0].lower().endswith(".json") else ()
+    chats = arguments if arguments and _is_chats(arguments[0]) else ()
     if arguments and not chats:
         from app.cli import main as run_command
 
@@ -29,6 +28,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     from app.ui.application import run as open_window
 
     return open_window(chats=[Path(chat).absolute() for chat in chats])
+
+
+def _is_chats(argument: str) -> bool:
+    """As a desktop opens exported chats, whatever they were renamed to; no command is so named."""
+    path = Path(argument)
+    return path.suffix.lower() == ".json" or (path.is_absolute() and path.is_file())
 
 
 if __name__ == "__main__":

@@ -44,11 +44,13 @@ def prepare(arguments: Sequence[str]) -> None:
             os.fstat(number)
         except OSError:
             with contextlib.suppress(OSError):
-                os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free: this one
+                opened = os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free: this one
+                os.set_inheritable(opened, True)  # programs that we start need one as well
     if not IS_FROZEN:
         return
     # PyInstaller's, for this process alone: a browser that we open must not load our libraries,
-    # nor a Qt program our plugins. Qt finds its own beside its libraries.
+    # nor a Qt program our plugins, whose folder it names without keeping what was named before.
+    # Qt finds its own beside its libraries.
     for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
         if (before := os.environ.pop(f"{name}_ORIG", None)) is not None:
             os.environ[name] = before

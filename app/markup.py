@@ -11,15 +11,15 @@ _AT_BEGIN: Final = re.compile(
     r"|^[ \t]*(?:`{3,}|~{3,})[^\n`]*$",  # a fence
     re.MULTILINE,
 )
-# Two asterisks are strong type wherever they touch a word, also where an excerpt has one of the
-# two pairs, but for powers; a single one multiplies more often than it slants.
+# A pair around words. What stands behind a letter, a digit or a closing bracket multiplies, as does
+# one that has no partner, which may be one that an excerpt cut off, too.
 _AROUND: Final = re.compile(
-    r"`+(?=\S)|(?<=\S)`+|~~(?=\S)|(?<=\S)~~"
-    r"|(?<![A-Za-z0-9])\*{2,3}(?=\S)|(?<=\S)\*{2,3}(?![A-Za-z0-9])"
-    r"|(?<![\w*])\*(?=[^\s*][^*\n]*(?<=\S)\*(?!\w))|(?<=[^\s*])\*(?![\w*])"
+    r"(?<![A-Za-z0-9_)\]*~])(\*{1,3}|~~)(?=[^\s*~])([^\n]*?[^\s*~])\1(?![A-Za-z0-9_(\[*~])"
 )
+_CODE: Final = re.compile(r"`+(?=\S)|(?<=\S)`+")
 
 
 def without_markup(text: str) -> str:
     """What is left where signs are taken off; of a link, its words. Lines stay lines."""
-    return _AROUND.sub("", _AT_BEGIN.sub("", _LINK.sub(r"\1", text)))
+    words = _CODE.sub("", _AT_BEGIN.sub("", _LINK.sub(r"\1", text)))
+    return _AROUND.sub(r"\2", _AROUND.sub(r"\2", words))  # of a pair within a pair, too

@@ -71,8 +71,7 @@ def log_file() -> Path:
 def assets() -> Path:
     """Files that come with Slipstream: icons and the demo pair.
 
-    Inside the package where it is installed, beside it in a checkout and in a
-    frozen build.
+    Inside the package where it is installed, as it is in a frozen build; beside it in a checkout.
     """
     inside = _PACKAGE / "assets"
     return inside if inside.is_dir() else _PACKAGE.parent / "assets"

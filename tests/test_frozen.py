@@ -33,7 +33,7 @@ def test_the_installed_app_is_its_own_command_line(
     assert frozen.command_line() == (str(Path(command)),)
 
 
-def test_programs_that_it_starts_get_the_environment_that_it_was_started_in(
+def test_programs_that_it_starts_load_none_of_its_libraries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(frozen, "IS_FROZEN", True)
@@ -55,10 +55,14 @@ frozen.prepare([])
 file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
 os.write(2, b"what native code says")
 os.write(file, b"a chat")
+os.close(file)
+child = "import os; [os.fstat(number) for number in (0, 1, 2)]"
+sys.exit(os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", child]))
 """
 
 
 def test_a_file_that_is_opened_does_not_get_what_is_said_on_closed_streams(tmp_path: Path) -> None:
+    """Nor one of a program that is started from there, which has its streams too."""
     script = f'exec "{sys.executable}" -c "$1" "$2" <&- >&- 2>&-'
     file = tmp_path / "chats"
     done = subprocess.run(["/bin/sh", "-c", script, "sh", CLOSED, str(file)], check=False)
