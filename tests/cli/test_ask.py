@@ -6,9 +6,10 @@ import io
 
 import pytest
 
+from app.cli.client import BlockingClient
 from app.conversation import Role
 from app.engine import Ask, FakeEngine, FinishReason, Origin, Verify
-from app.errors import ContextFullError, EngineError, ModelFileError
+from app.errors import ContextFullError, DeviceError, EngineError, ModelFileError
 from tests.cli.support import Slipstream
 
 FIELDS = (
@@ -33,6 +34,27 @@ def test_json_has_these_fields_in_this_order(slipstream: Slipstream, engine: Fak
     assert run.json["completion_tokens"] == len(run.json["token_ids"])
     assert run.json["finish_reason"] == "stop"
     assert engine.closed
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_json_tells_whether_drafted_text_is_plain_text(
+    slipstream: Slipstream, engine: FakeEngine, exact: bool
+) -> None:
+    """It is not known when the pair is loaded: it is probed behind the answer."""
+    engine.script.exact = exact
+    assert slipstream("ask", "?", "--json").json["exact"] is exact
+
+
+def test_what_cannot_be_probed_costs_no_answer(
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(_: BlockingClient) -> bool | None:
+        raise DeviceError("The device is lost.", remedy="Start again.")
+
+    monkeypatch.setattr(BlockingClient, "exact", lost)
+    run = slipstream("ask", "?", "--json")
+    assert (run.status, run.json["exact"]) == (0, None)
+    assert run.json["text"] == engine.script.text
 
 
 def test_what_was_not_measured_is_null(slipstream: Slipstream, engine: FakeEngine) -> None:
