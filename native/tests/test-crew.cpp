@@ -2,17 +2,27 @@
 //
 // Three callers compute at once, with one to five threads each, more than most machines have cores: so helpers come late,
 // stay away or come to a graph that is over already. What belongs to a graph is gone and overwritten when the next begins.
+// And who takes part: all although one part takes long; somebody at all, also in a process that was forked; nobody in a graph
+// within a graph, nor in one with nothing to share.
 
 #include "ggml-cpu.h"
 #include "ggml.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 namespace {
 
@@ -65,10 +75,178 @@ bool same(const std::vector<float> & a, const std::vector<float> & b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+using part = std::function<void(int ith, int nth)>;
+
+void call(ggml_tensor *, const ggml_tensor *, int ith, int nth, void * data) {
+    (*(const part *) data)(ith, nth);
+}
+
+// A graph of calls that its threads share, or of values that are too few for that.
+void compute(int nodes, int n_threads, const part * shared) {
+    ggml_context * ctx = ggml_init({ size_t(1) << 20, nullptr, false });
+    ggml_tensor *  x   = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 8);
+    ggml_set_zero(x);
+    for (int i = 0; i < nodes; ++i) {
+        x = shared ? ggml_map_custom1(ctx, x, call, GGML_N_TASKS_MAX, (void *) shared) : ggml_scale(ctx, x, 2.0f);
+    }
+    ggml_cgraph * all = ggml_new_graph(ctx);
+    ggml_build_forward_expand(all, x);
+    ggml_cplan plan = ggml_graph_plan(all, n_threads, nullptr);
+    plan.n_threads = n_threads; // the plan has as many as the nodes are worth
+    std::vector<uint8_t> work(plan.work_size + 1);
+    plan.work_data = work.data();
+    ggml_graph_compute(all, &plan);
+    ggml_free(ctx);
+}
+
+void nap() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// Whether a second thread comes before long.
+bool somebody_joins() {
+    std::atomic<bool> joined { false };
+    const part waits = [&](int, int nth) {
+        joined = joined || nth > 1;
+        if (!joined) {
+            nap();
+        }
+    };
+    for (int i = 0; i < 300 && !joined; ++i) {
+        compute(32, 2, &waits);
+    }
+    return joined;
+}
+
+// Graphs that threads of a graph compute meanwhile have the right values and are computed alone.
+bool inner_graphs_are_right(const std::vector<float> & wanted) {
+    std::atomic<int> wrong { 0 }, by_helpers { 0 }, shared { 0 };
+    const part inner = [&](int, int nth) { shared += nth > 1; };
+    const part outer = [&](int ith, int) {
+        wrong += !same(graph().compute(3), wanted);
+        compute(2, 3, &inner);
+        by_helpers += ith > 0;
+    };
+    for (int i = 0; i < 300 && by_helpers == 0; ++i) {
+        compute(8, 2, &outer);
+    }
+    return wrong == 0 && shared == 0 && by_helpers > 0;
+}
+
+#if defined(__linux__)
+
+// As somebody_joins(), by a process that has this one's memory, and not its threads.
+bool joins_in_a_fork() {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(somebody_joins() ? 0 : 1);
+    }
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+long switches_of_others() {
+    rusage all, own;
+    getrusage(RUSAGE_SELF, &all);
+    getrusage(RUSAGE_THREAD, &own);
+    return all.ru_nvcsw - own.ru_nvcsw;
+}
+
+// Times that helpers, of which there are five, woke for one of so many graphs, which they all slept before.
+double woken(int n_threads, const part * shared) {
+    constexpr int k_graphs = 100;
+    nap();
+    const long before = switches_of_others();
+    for (int i = 0; i < k_graphs; ++i) {
+        compute(4, n_threads, shared);
+        nap();
+    }
+    return double(switches_of_others() - before) / k_graphs;
+}
+
+bool few_wake_for_little() {
+    const part nothing = [](int, int) {};
+    for (int i = 0; i < 20; ++i) {
+        compute(4, 6, &nothing); // now they are there
+    }
+    const double small = woken(6, nullptr), two = woken(2, &nothing), six = woken(6, &nothing);
+    std::printf("helpers woke %.2f times for a graph with nothing to share, %.2f for two threads, %.2f for six\n", small, two, six);
+    return small < 0.1 && two < six / 2;
+}
+
+// ns that the calling thread waited for a core; less than none: the system does not tell.
+long long waited() {
+    long long ran = 0, waited = -1;
+    std::FILE * file = std::fopen("/proc/thread-self/schedstat", "r");
+    if (file) {
+        if (std::fscanf(file, "%lld %lld", &ran, &waited) != 2) {
+            waited = -1;
+        }
+        std::fclose(file);
+    }
+    return waited;
+}
+
+// A second thread takes part in all graphs although its part takes longer than a time slice, and the first one's does not:
+// that is no busy machine. Where it is one, or was one a moment ago, nothing can be said; it is tried for a while.
+bool all_take_part_where_one_takes_long() {
+    constexpr int k_graphs = 20, k_tries = 4; // more graphs than it takes to try one thread on a busy machine
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+    for (int tries = 0; std::chrono::steady_clock::now() < until;) {
+        std::atomic<long long> disturbed { 0 };
+        std::atomic<bool>      joined { false };
+        int alone = 0;
+        const part uneven = [&](int ith, int nth) {
+            joined = joined || nth > 1;
+            const long long before = waited();
+            const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(nth == 1 ? 6000 : ith == 1 ? 3000 : 200);
+            while (std::chrono::steady_clock::now() < end) {
+            }
+            disturbed += waited() - before;
+        };
+        std::thread([&] { // its crew knows nothing of other loads
+            for (int g = 0; g < k_graphs; ++g) {
+                joined = false;
+                compute(3, 2, &uneven);
+                alone += !joined;
+            }
+        }).join();
+        if (waited() < 0) {
+            break;
+        }
+        if (alone == 0) {
+            return true;
+        }
+        if (disturbed < 500000) {
+            std::printf("%d of %d uneven graphs were computed by one thread\n", alone, k_graphs);
+            if (++tries == k_tries) {
+                return false;
+            }
+        }
+    }
+    std::printf("uneven graphs: the machine is too busy to tell\n");
+    return true;
+}
+
+#endif
+
+bool check(const char * what, bool passed) {
+    if (!passed) {
+        std::printf("FAILED: %s\n", what);
+    }
+    return passed;
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
     const int times = argc > 1 ? std::atoi(argv[1]) : 400;
+    bool passed = true;
+#if defined(__linux__)
+    // First: what comes then makes the machine a busy one.
+    passed &= check("all take part where one takes long", all_take_part_where_one_takes_long());
+#endif
     const std::vector<float> wanted = graph().compute(1);
     std::atomic<int> wrong { 0 };
     std::vector<std::thread> callers;
@@ -91,6 +269,12 @@ int main(int argc, char ** argv) {
         std::printf("%d of %d graphs have wrong values\n", wrong.load(), 2 * k_callers * times);
         return 1;
     }
-    std::printf("all passed\n");
-    return 0;
+    passed &= check("somebody joins", somebody_joins());
+    passed &= check("graphs within graphs", inner_graphs_are_right(wanted));
+#if defined(__linux__)
+    passed &= check("somebody joins after a fork", joins_in_a_fork());
+    passed &= check("nobody wakes for nothing", few_wake_for_little());
+#endif
+    std::printf(passed ? "all passed\n" : "failed\n");
+    return passed ? 0 : 1;
 }

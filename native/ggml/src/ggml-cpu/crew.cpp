@@ -5,12 +5,17 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
@@ -21,7 +26,7 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds k_spin(100);  // about what putting a thread to sleep and waking it takes
-constexpr std::chrono::microseconds k_away(1000); // nobody works that long on his part of a step; a time slice is longer
+constexpr std::chrono::microseconds k_away(1000); // a time slice is longer, the parts of a step are shorter
 constexpr int k_looks = 16;                       // between two looks at the clock
 
 // Who spins uses up his share of a core that another program wants as well, and is the one pushed from it when he is
@@ -30,6 +35,27 @@ constexpr int k_looks = 16;                       // between two looks at the cl
 constexpr int k_first = 256, k_most = 4096, k_short = 512;
 std::atomic<int> asleep_at_once { 0 }, asleep_next { 0 }, short_in_row { 0 };
 std::atomic<uint32_t> times_away { 0 };
+
+// Whether the calling thread waited for a core, for a while, since it asked before. Part of a prompt may take longer than a
+// time slice, so who came late need not have been away. Where the system does not tell, that is taken for granted.
+bool waited_for_a_core() {
+#if defined(__linux__)
+    constexpr unsigned long long k_away_ns = std::chrono::nanoseconds(k_away).count();
+    thread_local unsigned long long before = ~0ull;
+    unsigned long long ran = 0, waited = 0; // ns
+    std::FILE * file = std::fopen("/proc/thread-self/schedstat", "re");
+    const bool  told = file && std::fscanf(file, "%llu %llu", &ran, &waited) == 2;
+    if (file) {
+        std::fclose(file);
+    }
+    if (told) {
+        const bool away = waited > before && waited - before > k_away_ns / 2;
+        before = waited;
+        return away;
+    }
+#endif
+    return true;
+}
 
 bool may_spin() {
     if (asleep_at_once.load(std::memory_order_relaxed) > 0) {
@@ -69,6 +95,17 @@ public:
     // Without waking anybody.
     void step() { number.fetch_add(1); }
 
+    // Of those who sleep as many as are needed.
+    void step_and_wake(int n) {
+        step();
+        if (n_asleep.load() > 0) {
+            { std::lock_guard<std::mutex> lock(mutex); }
+            for (int i = 0; i < n; ++i) {
+                changed.notify_one();
+            }
+        }
+    }
+
     void step_and_wake() {
         step();
         if (n_asleep.load() > 0) {
@@ -76,6 +113,8 @@ public:
             changed.notify_all();
         }
     }
+
+    bool anybody_sleeps() const { return n_asleep.load(std::memory_order_relaxed) > 0; }
 
     bool spin(uint32_t from, clock_type::time_point start) const {
         do {
@@ -105,6 +144,19 @@ private:
 
 thread_local bool     t_on_errand = false;
 thread_local uint32_t t_graph = 0; // in which the thread takes part, or took part last
+thread_local int      t_works = 0; // that are on the thread's stack: an operation may compute a graph of its own
+
+// The thread is at work, and before and after it what it was.
+class at_work {
+public:
+    at_work() { ++t_works; t_on_errand = false; }
+    ~at_work() { --t_works; t_on_errand = on_errand; t_graph = graph; }
+    at_work(const at_work &) = delete;
+
+private:
+    const bool     on_errand = t_on_errand;
+    const uint32_t graph = t_graph;
+};
 
 // How many are to compute graphs while the machine is busy: as many as were the quickest, by what graphs took against
 // what those of their kind take. Now and then one more or one less is tried for a while.
@@ -174,8 +226,8 @@ struct ggml_crew {
             away_seen = away;
             calm_ms   = 0;
             is_busy   = true;
-        } else if (chosen == n) {
-            calm_ms += ms;
+        } else if (chosen == n && asleep_at_once.load(std::memory_order_relaxed) == 0) {
+            calm_ms += ms; // who sleeps at once does not see whether somebody is away
         }
         is_busy = is_busy && calm_ms < k_calm;
         if (!is_busy || usual_ms.size() > k_kinds) {
@@ -191,6 +243,7 @@ struct ggml_crew {
     // Helpers that there are, and what they are to do. Odd: a graph is in work.
     counter graphs;
     int     n_helpers = 0, n_most = 1;
+    int     n_wanted = 0; // helpers who are to be called once there is something to share
     std::atomic<bool> over { false }; // the thread that it belongs to has ended
     void (* work)(void * ctx, int ith) = nullptr;
     void *  ctx = nullptr;
@@ -200,8 +253,9 @@ struct ggml_crew {
     int              n_places = 1;
     std::atomic<int> n_in { 1 };
 
-    counter           meetings;
-    std::atomic<bool> goes_on { true };
+    counter               meetings;
+    std::atomic<uint32_t> was_pushed { ~0u }; // the last one to which somebody came late who had waited for a core
+    std::atomic<bool>     goes_on { true };
     alignas(64) std::atomic<int> n_came { 0 };
 
     // False: the work is at its end, and whose it was may have gone on. A graph that is over is one that goes on no more.
@@ -209,6 +263,9 @@ struct ggml_crew {
         const int n = n_in.load(std::memory_order_relaxed);
         if (!t_on_errand && n > 1) {
             const uint32_t number = meetings.now();
+            if (meetings.anybody_sleeps() && asleep_at_once.load(std::memory_order_relaxed) == 0 && waited_for_a_core()) {
+                was_pushed.store(number, std::memory_order_relaxed);
+            }
             if (n_came.fetch_add(1) < n - 1) {
                 wait(number);
                 return goes_on.load() && graphs.now() == t_graph;
@@ -228,6 +285,11 @@ struct ggml_crew {
             if (n > 1 || admitted) {
                 meetings.step_and_wake();
             }
+            if (n_wanted > 0 && errand && more) {
+                const int called = n_wanted;
+                n_wanted = 0;
+                graphs.step_and_wake(called); // now there is something to share
+            }
         }
         return more;
     }
@@ -243,7 +305,7 @@ struct ggml_crew {
         }
         if (clock_type::now() - start < k_away) {
             was_short();
-        } else {
+        } else if (was_pushed.load(std::memory_order_relaxed) == from) {
             was_away();
         }
     }
@@ -267,9 +329,14 @@ struct ggml_crew {
             n_most   = n;
             n_places = 1;
         }
-        graphs.step_and_wake();
-        t_graph = graphs.now();
+        const at_work here;
+        n_wanted = n - 1;
+        t_graph  = graphs.now() + 1;
         work(ctx, 0);
+        n_wanted = 0;
+        if (graphs.now() != t_graph) {
+            return; // nobody was called
+        }
         std::lock_guard<std::mutex> lock(mutex);
         n_in.store(1, std::memory_order_relaxed);
         graphs.step(); // nobody needs to wake for it
@@ -296,6 +363,7 @@ struct ggml_crew {
                 return; // it came to its end before
             }
             if (is_in) {
+                const at_work here;
                 t_graph = graph;
                 return work(ctx, place);
             }
@@ -331,10 +399,22 @@ private:
 
 namespace {
 
-// Helpers are not waited for: where a library is unloaded, on Windows, a thread that ends would wait for itself.
+#if defined(_WIN32)
+int process() { return 0; } // none comes of another by copying
+#else
+pid_t process() { return getpid(); }
+#endif
+
+// Helpers are not waited for: where a library is unloaded, on Windows, a thread that ends would wait for itself. A process
+// that was forked has none of those that there were, and finds mutexes as they were just then.
 struct own_crew {
     std::shared_ptr<ggml_crew> crew = std::make_shared<ggml_crew>();
-    ~own_crew() { crew->end(); }
+    decltype(process()) made_in = process();
+    ~own_crew() {
+        if (made_in == process()) {
+            crew->end();
+        }
+    }
 
     void grow(int n_helpers) {
         try {
@@ -347,28 +427,33 @@ struct own_crew {
     }
 };
 
-thread_local own_crew t_crew;
+thread_local own_crew  t_crew;
+thread_local ggml_crew t_alone; // without helpers, of a graph within a graph
 
 } // namespace
 
 ggml_crew * ggml_crew_of_caller(void) {
+    if (t_works > 0) {
+        return &t_alone;
+    }
+    if (t_crew.made_in != process()) {
+        t_crew.crew    = std::make_shared<ggml_crew>(); // the old one belongs to its helpers as well: it stays as it is
+        t_crew.made_in = process();
+    }
     return t_crew.crew.get();
 }
 
 void ggml_crew_run(ggml_crew * crew, int n, uint64_t (*kind_of)(void * ctx), void (*work)(void * ctx, int ith), void * ctx) {
-    if (n == 1) {
+    if (n == 1 || t_works > 0) {
+        const at_work here;
         return work(ctx, 0);
     }
     const bool     is_busy = crew->is_busy;
     const uint64_t kind    = is_busy ? kind_of(ctx) : 0;
     const int      chosen  = is_busy ? crew->choose(n) : n;
     const auto     start   = clock_type::now();
-    if (chosen == 1) {
-        work(ctx, 0);
-    } else {
-        t_crew.grow(chosen - 1);
-        crew->run(chosen, work, ctx);
-    }
+    t_crew.grow(chosen - 1);
+    crew->run(chosen, work, ctx);
     crew->record(is_busy, n, chosen, kind, std::chrono::duration<double, std::milli>(clock_type::now() - start).count());
 }
 
