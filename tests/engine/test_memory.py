@@ -223,6 +223,32 @@ def test_out_of_memory_in_a_chat_leaves_the_pair_usable(demo_files: Pair) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
 @pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
+@pytest.mark.parametrize("room", [1, 2, 3, 4, 6])
+def test_no_room_for_the_graph_of_another_width_is_no_end(demo_files: Pair, room: int) -> None:
+    shown = in_little_memory(
+        demo_files,
+        f"""
+        loaded = NativePair(target, draft, n_ctx=8192, threads=1)
+        tokens = loaded.tokenize("The quick brown fox. ")
+        loaded.prompt(tokens, drafting=False)
+        short = False
+        allow({room} << 20)
+        try:
+            for n in range(16):
+                loaded.round_given([5] * n)
+        except OutOfMemoryError:
+            short = True
+        allow(None)
+        first, _ = loaded.prompt(tokens)
+        print(json.dumps([short, first >= 0]))
+        loaded.close()
+        """,
+    )
+    assert shown == [True, True]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
 def test_a_file_that_no_room_is_left_to_map_is_not_called_broken(
     demo_files: Pair, tmp_path: Path
 ) -> None:

@@ -3,12 +3,17 @@
 
 #pragma once
 
+#include <new>
+
 // A plan is a scheduler without memory of its own: hash tables, splits and copies of one graph.
 ggml_backend_sched_t ggml_backend_sched_new_plan(ggml_backend_sched_t sched, size_t graph_size) {
     if (sched->n_copies > 1 || ggml_backend_sched_n_allocs(sched) < 0) {
         return NULL;
     }
     ggml_backend_sched_t plan = (ggml_backend_sched *) calloc(1, sizeof(struct ggml_backend_sched));
+    if (plan == NULL) {
+        return NULL;
+    }
 
     plan->n_backends            = sched->n_backends;
     plan->n_copies              = sched->n_copies;
@@ -19,6 +24,11 @@ ggml_backend_sched_t ggml_backend_sched_new_plan(ggml_backend_sched_t sched, siz
     plan->splits                = (ggml_backend_sched_split *) calloc(plan->splits_capacity, sizeof(plan->splits[0]));
     plan->graph_inputs_capacity = GGML_SCHED_MAX_SPLIT_INPUTS;
     plan->graph_inputs          = (struct ggml_tensor **) calloc(plan->graph_inputs_capacity, sizeof(struct ggml_tensor *));
+    plan->splits_capacity       = plan->splits ? plan->splits_capacity : 0;
+    if (!plan->hv_tensor_backend_ids || !plan->hv_tensor_copies || !plan->splits || !plan->graph_inputs) {
+        ggml_backend_sched_free(plan);
+        return NULL;
+    }
     ggml_backend_sched_reset(plan);
 
     return plan;
@@ -42,9 +52,20 @@ void ggml_backend_sched_swap_plan(ggml_backend_sched_t sched, ggml_backend_sched
     std::swap(sched->context_buffer_size,   plan->context_buffer_size);
 }
 
-// What the tensors that a scheduler adds to a graph can take at most: a copy of each source for each other backend, with a
-// view that holds it, and views that hold what fused operations read. A scheduler's own memory is for many more splits.
-static size_t ggml_backend_sched_plan_context_size(ggml_backend_sched_t sched, const struct ggml_cgraph * graph) {
-    const size_t n_copies = (size_t) sched->n_backends * (graph->n_nodes + graph->n_leafs);
-    return (2*n_copies + 4*(size_t) graph->n_nodes + 1) * ggml_tensor_overhead();
+// Room for the tensors that a scheduler adds to a graph: at most a copy of each source for each other backend, with a view
+// that holds it, and views that hold what fused operations read. A scheduler's own is made for many more splits. Throws
+// std::bad_alloc.
+static void ggml_backend_sched_reserve_context(ggml_backend_sched_t sched, const struct ggml_cgraph * graph) {
+    const size_t n_copies = (size_t) sched->n_backends * sched->n_copies * (graph->n_nodes + graph->n_leafs);
+    const size_t size     = (2*n_copies + 4*(size_t) graph->n_nodes + 1) * ggml_tensor_overhead();
+    if (sched->context_buffer_size >= size) {
+        return;
+    }
+    free(sched->context_buffer);
+    sched->context_buffer      = (char *) malloc(size);
+    sched->context_buffer_size = sched->context_buffer ? size : 0;
+    if (sched->context_buffer == NULL) {
+        ggml_alloc_failed();
+        throw std::bad_alloc();
+    }
 }
