@@ -25,25 +25,96 @@ static ggml_tensor * trace_tokens_first(ggml_context * ctx0, ggml_tensor * x) {
     return ggml_cont(ctx0, ggml_permute(ctx0, x, 1, 2, 0, 3));
 }
 
+// The delta net over a few tokens at once. With D[i, j] = exp(g_{j+1} + .. + g_i), and D[i, -1] from the state on, what they
+// add to the state, u_t = beta_t (v_t - (alpha_t S_{t-1})^T k_t), is the solution of a triangular system:
+//
+//   u_i + beta_i sum_{j < i} D[i, j] (k_j . k_i) u_j = beta_i (v_i - (D[i, -1] S)^T k_i)
+static llm_delta_net_result trace_block(ggml_context * ctx0, const llm_delta_net_cb & cb,
+        ggml_tensor * q, ggml_tensor * k, ggml_tensor * v, ggml_tensor * g, ggml_tensor * b, ggml_tensor * s, int il) {
+    const int64_t S      = v->ne[0];
+    const int64_t H      = v->ne[1];
+    const int64_t n      = v->ne[2];
+    const int64_t n_seqs = v->ne[3];
+    const int64_t G      = g->ne[0];
+    const int64_t HB     = H * n_seqs;
+
+    const auto transposed = [&](ggml_tensor * x) { return ggml_cont(ctx0, ggml_transpose(ctx0, x)); };
+    // [ne0, n, H, n_seqs]. Products of views are in half precision on Vulkan: what is multiplied is contiguous.
+    const auto by_head = [&](ggml_tensor * x) {
+        x = ggml_cont(ctx0, ggml_permute(ctx0, x, 0, 2, 1, 3));
+        return x->ne[2] == H ? x : ggml_repeat_4d(ctx0, x, x->ne[0], n, H, n_seqs);
+    };
+    q = ggml_scale(ctx0, by_head(q), 1.0f / sqrtf(S));
+    k = by_head(k);
+    v = by_head(v);
+    b = by_head(b);
+    g = trace_tokens_first(ctx0, g); // [n, G, H, n_seqs]
+    ggml_tensor * k_b = ggml_mul(ctx0, k, b);
+
+    // Each sum of gates by itself: of the difference of two long sums no digits are left once a gate was large.
+    // [i, j, G*H*n_seqs] the gate of token i if it comes behind token j
+    ggml_tensor * after = ggml_repeat_4d(ctx0, ggml_reshape_3d(ctx0, g, n, 1, G * HB), n, n, G * HB, 1);
+    after = ggml_tri(ctx0, after, GGML_TRI_TYPE_UPPER);
+    ggml_tensor * decay = ggml_exp(ctx0, ggml_cumsum(ctx0, after));                                                       // D[i, j]
+    ggml_tensor * since = transposed(ggml_exp(ctx0, ggml_cumsum(ctx0, g)));                                               // D[i, -1]
+    ggml_tensor * until = transposed(ggml_exp(ctx0, ggml_reshape_4d(ctx0, ggml_sum_rows(ctx0, after), n, G, H, n_seqs))); // D[n - 1, j]
+    ggml_tensor * whole = ggml_exp(ctx0, ggml_reshape_4d(ctx0, ggml_sum_rows(ctx0, g), G, 1, H, n_seqs));                 // D[n - 1, -1]
+
+    // [j, i, H, n_seqs] D[i, j] (k_j . x_i)
+    if (G == 1) {
+        decay = transposed(ggml_reshape_4d(ctx0, decay, n, n, H, n_seqs));
+    } else {
+        decay = ggml_permute(ctx0, ggml_reshape_4d(ctx0, decay, n, n, S, HB), 1, 2, 0, 3);
+        decay = ggml_cont_4d(ctx0, decay, S, n, n, HB); // [S, i, j, H*n_seqs]
+    }
+    const auto with_keys = [&](ggml_tensor * x) {
+        if (G == 1) {
+            return ggml_mul(ctx0, ggml_mul_mat(ctx0, k, x), decay);
+        }
+        x = ggml_mul(ctx0, decay, ggml_reshape_4d(ctx0, x, S, n, 1, HB));
+        x = ggml_mul_mat(ctx0, x, ggml_reshape_4d(ctx0, k, S, 1, n, HB)); // [i, 1, j, H*n_seqs]
+        return transposed(ggml_reshape_4d(ctx0, x, n, n, H, n_seqs));
+    };
+
+    // the inverse of that system, which is smaller than its right-hand side: (1 + L) X = -L, X + 1 = (1 + L)^-1
+    ggml_tensor * lower   = ggml_tri(ctx0, with_keys(k_b), GGML_TRI_TYPE_LOWER);
+    ggml_tensor * one     = ggml_diag(ctx0, ggml_fill(ctx0, ggml_view_1d(ctx0, lower, n, 0), 1.0f));
+    ggml_tensor * inverse = ggml_solve_tri(ctx0, ggml_add(ctx0, lower, one), ggml_neg(ctx0, lower), true, true, false);
+    inverse = ggml_add(ctx0, inverse, one);
+
+    // [n, S, H, n_seqs]
+    ggml_tensor * known = ggml_mul_mat(ctx0, s, ggml_mul(ctx0, k, since));
+    ggml_tensor * u_t   = transposed(ggml_mul(ctx0, ggml_sub(ctx0, v, known), b));
+    ggml_tensor * u     = ggml_mul_mat(ctx0, u_t, inverse);
+    cb(u, "delta_net_u", il);
+    u_t = transposed(u);
+
+    ggml_tensor * output = ggml_mul_mat(ctx0, u_t, ggml_tri(ctx0, with_keys(q), GGML_TRI_TYPE_LOWER_DIAG));
+    output = ggml_add(ctx0, output, ggml_mul_mat(ctx0, s, ggml_mul(ctx0, q, since)));
+
+    s = ggml_add(ctx0, ggml_mul(ctx0, s, whole), ggml_mul_mat(ctx0, transposed(ggml_mul(ctx0, k, until)), u_t));
+    cb(s, "delta_net_state", il);
+
+    return { ggml_permute(ctx0, output, 0, 2, 1, 3), s, ggml_permute(ctx0, u, 0, 2, 1, 3) };
+}
+
 static llm_delta_net_result trace_run(ggml_context * ctx0, const llm_delta_net_cb & cb,
         ggml_tensor * q, ggml_tensor * k, ggml_tensor * v, ggml_tensor * g, ggml_tensor * b, ggml_tensor * s,
         int64_t first, int64_t n, int il) {
-    q = trace_contiguous(ctx0, trace_tokens(ctx0, q, first, n));
-    k = trace_contiguous(ctx0, trace_tokens(ctx0, k, first, n));
-    g = trace_contiguous(ctx0, trace_tokens(ctx0, g, first, n));
-    b = trace_contiguous(ctx0, trace_tokens(ctx0, b, first, n));
-    v = trace_tokens(ctx0, v, first, n);
-
-    if (n == 1) {
-        return llm_delta_net_step(ctx0, cb, q, k, v, g, b, s, il);
+    const int64_t most = g->ne[0] == 1 ? 64 : 16; // tokens of a block; with a gate for each channel it is S times as large
+    llm_delta_net_result all = { nullptr, s, nullptr };
+    for (const int64_t end = first + n; first < end; first += n) {
+        n = std::min(most, end - first);
+        const auto of = [&](ggml_tensor * x) { return trace_tokens(ctx0, x, first, n); };
+        const auto one = [&](ggml_tensor * x) { return trace_contiguous(ctx0, of(x)); };
+        const auto part = n == 1
+            ? llm_delta_net_step(ctx0, cb, one(q), one(k), of(v), one(g), one(b), all.state, il)
+            : trace_block(ctx0, cb, of(q), of(k), of(v), of(g), of(b), all.state, il);
+        all.output = all.output ? ggml_concat(ctx0, all.output, part.output, 2) : part.output;
+        all.u      = all.u      ? ggml_concat(ctx0, all.u,      part.u,      2) : part.u;
+        all.state  = part.state;
     }
-
-    const int64_t H_v = v->ne[1];
-    if (k->ne[1] != H_v) {
-        q = ggml_repeat_4d(ctx0, q, q->ne[0], H_v, n, q->ne[3]);
-        k = ggml_repeat_4d(ctx0, k, k->ne[0], H_v, n, k->ne[3]);
-    }
-    return llm_delta_net_chunks(ctx0, cb, q, k, v, g, b, s, true, il);
+    return all;
 }
 
 ggml_tensor * llm_delta_net_trace(ggml_context * ctx0, ggml_cgraph * gf, const llm_delta_net_cb & cb,
