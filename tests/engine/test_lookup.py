@@ -325,3 +325,24 @@ def test_a_seed_gives_its_text_with_and_without(
         for block in (None, 2, 16)
     }
     assert len(texts) == 1
+
+
+# As the model's vendor advises for thinking.
+THINKING = Sampling(temperature=1.0, top_k=20, top_p=0.95, presence_penalty=1.5, seed=11)
+
+
+@pytest.mark.timeout(900)  # beside whatever else runs
+@pytest.mark.parametrize("verify", [Verify.HOST_SAMPLE, Verify.GPU_SAMPLE])
+def test_a_seed_gives_its_text_in_every_way(
+    cold: LoadedPair, alone: LoadedPair, again: tuple[ChatMessage, ...], verify: Verify
+) -> None:
+    """Drafter and lookups on and off, any block, with a penalty."""
+    params = AskParams(max_tokens=48, verify=verify, sampling=THINKING)
+    ways = [
+        (pair, replace(params, lookup=on, block=block))
+        for pair, blocks in ((cold, range(2, 17)), (alone, (2, 16)))
+        for on in (True, False)
+        for block in (None, *blocks)
+    ]
+    ways.append((cold, replace(params, draft=False)))
+    assert len({ask(pair, again, way).answer.token_ids for pair, way in ways}) == 1

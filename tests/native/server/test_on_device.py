@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -31,6 +32,16 @@ HOST = [
     {"typical_p": 0.9},
     {"samplers": ["top_k", "temperature", "xtc"], "xtc_probability": 0.5},
 ]
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "answer": {"enum": ["yes", "no"]},
+        "share": {"type": "integer", "minimum": 0, "maximum": 99},
+    },
+    "required": ["answer", "share"],
+    "additionalProperties": False,
+}
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +106,40 @@ def test_what_needs_logits_gets_them(
     wanted = plain.cold(questions[0], N, **more)
     assert got.ids == wanted.ids
     assert chosen_on_device(plain)[-1] == 0
+
+
+def test_a_schema_is_kept_with_a_drafter_and_without(
+    drafted: Server, plain: Server, sampling: tuple[Server, Server], questions: list[list[int]]
+) -> None:
+    """Greedy, and with a seed: also where the device's sampler is on, which leaves it to the
+    host and says so. Behind a chat's own path too."""
+    alone, on_device = sampling
+    for question in questions[:3]:
+        for more in ({}, {**SAMPLED, "seed": 5}):
+            texts = {
+                server.cold(question, N, json_schema=SCHEMA, **more).text
+                for server in (plain, drafted, alone, on_device)
+            }
+            assert len(texts) == 1
+            assert_kept(texts.pop())
+    assert "a grammar" in on_device.log.read_text("utf-8", "replace")
+    answer = drafted.post(
+        "/v1/chat/completions",
+        {
+            "messages": [{"role": "user", "content": "Is DFlash a decoder?"}],
+            "max_tokens": N,
+            "chat_template_kwargs": {"enable_thinking": False},
+            "response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}},
+        },
+    )
+    assert_kept(answer["choices"][0]["message"]["content"])
+
+
+def assert_kept(text: str) -> None:
+    told = json.loads(text)
+    assert set(told) == {"answer", "share"}
+    assert told["answer"] in ("yes", "no")
+    assert 0 <= told["share"] <= 99
 
 
 def test_slots_of_one_batch_need_not_agree(
