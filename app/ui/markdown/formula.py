@@ -12,6 +12,7 @@ format does. So a formula's format has a font that reaches as far as the formula
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import time
@@ -40,6 +41,8 @@ from app.ui import task
 from app.ui.look import theme
 from app.ui.look.theme import COLUMN, MONO, Size
 from app.ui.markdown.formats import Mark
+
+_log = logging.getLogger(__name__)
 
 OBJECT: Final = QTextFormat.ObjectTypes.UserObject + 1
 """The type of a formula's object."""
@@ -133,6 +136,7 @@ class Typesetter(QObject):
 
 class _Shared:
     typesetter: Typesetter | None = None
+    told = False  # that one could not be set
 
 
 def typesetter() -> Typesetter:
@@ -284,10 +288,18 @@ def _set_some(sources: Sequence[str], token: CancelToken) -> dict[str, Formula |
         try:
             done[source] = set_formula(source)
         except Exception:  # whatever is wrong with it, its source can be shown
+            _told()
             done[source] = None
         if time.perf_counter() > until:
             break
     return done
+
+
+def _told() -> None:
+    """Logs the exception, the first of this process: what is wrong with one may be so with all."""
+    if not _Shared.told:
+        _Shared.told = True
+        _log.warning("a formula could not be set", exc_info=True)
 
 
 def set_formula(source: str) -> Formula | None:

@@ -12,9 +12,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Conversation
+from app.jobs import CancelToken
 from app.ui.chat.message import AnswerView
 from app.ui.look import theme
 from app.ui.look.theme import Theme
+from app.ui.markdown import formula as formula_module
 from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Kind
 from app.ui.markdown.formula import SIGN, set_formula, shows, typesetter
@@ -189,3 +191,17 @@ def test_nothing_moves_when_a_formula_is_set(qtbot: QtBot, look: Theme, size: in
     qtbot.waitUntil(look_at_it, timeout=60_000)
     assert len(tops) > 10
     assert all(typesetter().known(source) for source in sources)
+
+
+def test_why_formulas_cannot_be_set_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(source: str) -> None:
+        raise FileNotFoundError("STIXTwoMath-Regular.ttf")
+
+    monkeypatch.setattr(formula_module, "set_formula", fails)
+    monkeypatch.setattr(formula_module._Shared, "told", False)
+    assert formula_module._set_some(["$a$", "$b$"], CancelToken()) == {"$a$": None, "$b$": None}
+    (record,) = caplog.records
+    assert "STIXTwoMath" in caplog.text
+    assert "$a$" not in record.getMessage()
