@@ -106,7 +106,7 @@ def load_backend(path: Path) -> None:
         raise DeviceError(
             "It is no backend of this version of Slipstream, or its driver does not start"
             + (f": {said[-1][:200]}" if said else "."),
-            remedy=frozen.REPAIR,
+            remedy=f"Update the graphics card's driver. If that is no help: {frozen.REPAIR}",
         )
 
 
