@@ -112,6 +112,7 @@ SMOKE = {
     "bin/lintian": "lintian",
     "bin/weston": "weston",
     "bin/zstd": "zstd",
+    "share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
 }
 
 # Versions of symbols in a library's table of strings: of glibc, libstdc++, libgomp.
@@ -461,6 +462,13 @@ def install_backend(name: str) -> bool:
         say(f"no {name} backend: {exc}")
         return False
     (lib,) = VENV.glob("**/llama_cpp/lib")
+    lay_backend(library, lib)
+    say(f"installed the {name} backend")
+    return True
+
+
+def lay_backend(library: Path, lib: Path) -> None:
+    """A backend with what lies beside it, into the folder of an engine's libraries."""
     folder = lib / "backends"
     folder.mkdir(exist_ok=True)
     (folder / f"{library.stem}.json").unlink(missing_ok=True)  # of an archive that was here
@@ -469,8 +477,6 @@ def install_backend(name: str) -> bool:
         part = folder / f"{file.name}.part"
         shutil.copyfile(file, part)
         part.replace(folder / file.name)
-    say(f"installed the {name} backend")
-    return True
 
 
 def backends_beside() -> None:
@@ -628,10 +634,13 @@ def server_tests(arguments: list[str]) -> int:
         return call([python_of(environment), suite, *sides, *given, *arguments])
 
 
-def package(cuda: str | None, engine: Path | None, wheels: bool, options: list[str]) -> int:
+def package(
+    cuda: str | None, engine: Path | None, wheels: bool, options: list[str], vulkan: bool = True
+) -> int:
     """Wheels of the app and of the engine for any processor (or `engine`, a wheel of it) into
-    dist/, and with them, unless only `wheels` are wanted, the installed app. `cuda`: also its
-    backend, for these architectures, as an archive that `slipstream devices --add` installs."""
+    dist/, and with them, unless only `wheels` are wanted, the installed app, which has Vulkan's
+    backend where `vulkan`. `cuda`: also its backend, for these architectures, as an archive that
+    `slipstream devices --add` installs."""
     system_packages()
     environment = package_env()
     dist = ROOT / "dist"
@@ -646,7 +655,7 @@ def package(cuda: str | None, engine: Path | None, wheels: bool, options: list[s
         setup(extras=False)
         library = native("--cuda", cuda)
         say(f"archive: {backend_archive(library, cuda.split(';'), dist)}")
-    return 0 if wheels else package_app(environment, dist / built.name, dist, options)
+    return 0 if wheels else package_app(environment, dist / built.name, dist, options, vulkan)
 
 
 def package_env() -> Path:
@@ -660,8 +669,13 @@ def package_env() -> Path:
     return environment
 
 
-def package_app(environment: Path, engine: Path, dist: Path, options: list[str]) -> int:
-    """The app with its engine as one folder, which needs no Python: packed, with figures of it."""
+def package_app(
+    environment: Path, engine: Path, dist: Path, options: list[str], vulkan: bool
+) -> int:
+    """The app with its engine as one folder, which needs no Python: packed, with figures of it.
+
+    Raises Failed where `vulkan` is wanted and its backend cannot be built.
+    """
     if sys.platform.startswith("linux"):
         optional_packages(PACKAGING)
     for folder in environment.glob("**/llama_cpp/lib"):
@@ -669,14 +683,15 @@ def package_app(environment: Path, engine: Path, dist: Path, options: list[str])
     (app,) = dist.glob(f"slipstream-{project_version()}-*.whl")
     pip(environment, "install", "--quiet", "--force-reinstall", "--no-deps", engine, app)
     (lib,) = environment.glob("**/llama_cpp/lib")
-    try:
-        vulkan_packages(drivers=False)
-        library = native("--vulkan")
-    except Unavailable as exc:
-        say(f"the app is made without the Vulkan backend: {exc}")
-    else:
-        (lib / "backends").mkdir(exist_ok=True)
-        shutil.copyfile(library, lib / "backends" / library.name)
+    if vulkan:
+        try:
+            vulkan_packages(drivers=False)
+            library = native("--vulkan")
+        except Failed as exc:
+            raise Failed(
+                f"{exc}\nIs the app to be made without Vulkan's backend: --no-vulkan"
+            ) from exc
+        lay_backend(library, lib)
     made = ["-P", "-m", "slipstream_package", "--dist", dist, "--epoch", str(commit_time())]
     made += ["--work", cache_dir() / "package", *options]
     env = {"PYTHONPATH": str(ROOT / "installers"), "QT_QPA_PLATFORM": "offscreen"}
@@ -684,13 +699,18 @@ def package_app(environment: Path, engine: Path, dist: Path, options: list[str])
 
 
 def commit_time() -> int:
-    """Seconds; what is built of one commit tells no other time."""
+    """Seconds; what is built of one commit tells no other time. Raises Failed without one."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(given)
-    told = subprocess.run(
-        ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return int(told.stdout) if told.returncode == 0 else 0
+    command = ["git", "log", "-1", "--format=%ct"]
+    try:
+        told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as exc:
+        raise Failed(
+            "git does not tell when this was committed; give the time that its files are to have, "
+            "in seconds, as SOURCE_DATE_EPOCH"
+        ) from exc
+    return int(told)
 
 
 def project_version() -> str:
@@ -732,7 +752,12 @@ def runs_on(wheel: Path) -> str:
 
 def _exports(library: Path) -> str:
     command = ["nm", "-D", "--defined-only", str(library)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except OSError as exc:
+        raise Failed("there is no `nm`: apt-get install binutils") from exc
+    except subprocess.CalledProcessError as exc:
+        raise Failed(f"`nm` cannot read {library.name}: {exc.stderr.strip()}") from exc
 
 
 def backend_archive(library: Path, architectures: Sequence[str], dist: Path) -> Path:
@@ -810,6 +835,9 @@ def main() -> int:
     )
     packed.add_argument("--quick", action="store_true", help="hardly packed, to try it out")
     packed.add_argument("--wheels", action="store_true", help="only the wheels")
+    packed.add_argument(
+        "--no-vulkan", action="store_true", help="the app without the Vulkan backend"
+    )
     packed.add_argument(
         "--engine", type=Path, metavar="WHEEL", help="the engine, in place of one built now"
     )
@@ -961,7 +989,8 @@ def main() -> int:
                 return call([python_of(VENV), "-m", "pytest", tests], env=env)
             case "package":
                 options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
-                return package(args.cuda, args.engine, args.wheels, options)
+                vulkan = not args.no_vulkan
+                return package(args.cuda, args.engine, args.wheels, options, vulkan)
             case "smoke":
                 return smoke(rest)
             case "bench" if rest[:1] == ["native"]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,8 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     (wheels / "engine.whl").touch()
-    (wheels / "libggml-vulkan.so").touch()
+    (tmp_path / "vulkan").mkdir()
+    (tmp_path / "vulkan/libggml-vulkan.so").touch()
     monkeypatch.setattr(dev, "ROOT", tmp_path)
     monkeypatch.setattr(dev, "system_packages", lambda: None)
     monkeypatch.setattr(dev, "optional_packages", lambda signs: None)
@@ -30,7 +33,8 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def native(*options: str) -> Path:
         steps.append(f"native {' '.join(options)}")
-        return wheels / ("libggml-vulkan.so" if "--vulkan" in options else "engine.whl")
+        vulkan = tmp_path / "vulkan/libggml-vulkan.so"
+        return vulkan if "--vulkan" in options else wheels / "engine.whl"
 
     def pip(venv: Path, *args: object) -> None:
         assert venv == environment
@@ -84,20 +88,49 @@ def test_an_engine_that_is_there(steps: list[str], tmp_path: Path) -> None:
     assert (tmp_path / "dist/engine.whl").is_file()
 
 
-def test_without_vulkan_it_is_made_all_the_same(
-    steps: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_without_vulkan_it_is_made_only_where_that_is_said(
+    steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lacks(drivers: bool) -> None:
         raise dev.Unavailable("this system lacks: glslc")
 
     monkeypatch.setattr(dev, "vulkan_packages", lacks)
-    assert packaged() == 0
+    with pytest.raises(dev.Failed, match=r"(?s)glslc.*--no-vulkan"):
+        packaged()
+    assert "slipstream_package" not in steps[-1]
+
+
+def test_it_is_made_without_vulkan(steps: list[str]) -> None:
+    assert packaged(vulkan=False) == 0
     assert steps[-1] == MADE
-    assert "without the Vulkan backend: this system lacks: glslc" in capfd.readouterr().err
+    assert "native --vulkan" not in steps
 
 
 def test_a_time_that_was_given_is_that_of_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "5")
     assert dev.commit_time() == 5
-    monkeypatch.delenv("SOURCE_DATE_EPOCH")
-    assert dev.commit_time() >= 0
+
+
+def test_without_one_it_is_the_commits_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    for name in ("GIT_DIR", "GIT_WORK_TREE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    with pytest.raises(dev.Failed, match="SOURCE_DATE_EPOCH"):
+        dev.commit_time()
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    when = {**os.environ, "GIT_COMMITTER_DATE": "@1234567890 +0000"}
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    commit = [*git, "commit", "-q", "--allow-empty", "-m", "x"]
+    subprocess.run(commit, cwd=tmp_path, env=when, check=True)
+    assert dev.commit_time() == 1234567890
+
+
+def test_a_library_that_nm_cannot_read_is_no_library_without_symbols(tmp_path: Path) -> None:
+    library = tmp_path / "libx.so"
+    library.write_text("no library")
+    with pytest.raises(dev.Failed, match=r"libx\.so"):
+        dev._exports(library)
