@@ -6,24 +6,27 @@
 # Nothing is put anywhere else; uninstall.sh, beside the app, takes exactly that away again.
 set -eu
 
-prefix="$HOME/.local"
+prefix="${HOME:+$HOME/.local}"
+system=""
 while [ $# -gt 0 ]; do
     case "$1" in
         --prefix) prefix="${2:?--prefix wants a folder}"; shift 2 ;;
-        --system) prefix=/usr/local; shift ;;
+        --system) prefix=/usr/local; system=yes; shift ;;
         *) echo "usage: install.sh [--prefix FOLDER | --system]" >&2; exit 2 ;;
     esac
 done
+fail() {
+    printf 'install.sh: %s\n' "$1" >&2
+    exit 1
+}
+[ -n "$prefix" ] || fail "HOME is not set; say where by --prefix"
 case "$prefix" in
+    *"
+"*) fail "a line break in the folder's name cannot be written into the menu's entry" ;;
     /*) ;;
-    *) prefix="$PWD/$prefix" ;;
+    *) prefix="./$prefix" ;;
 esac
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
-app="$prefix/lib/slipstream"
-if [ -e "$app" ] && [ ! -f "$app/installed" ]; then
-    echo "install.sh: $app is there and was not made by this script" >&2
-    exit 1
-fi
 
 # What the system has to have, by the names that Debian and Fedora give it.
 lacks=""
@@ -40,31 +43,81 @@ if [ -n "$lacks" ]; then
     printf 'This system lacks libraries that the window needs:%b\n' "$lacks" >&2
     exit 1
 fi
+if command -v getconf >/dev/null 2>&1; then
+    read -r floor < "$here/share/glibc"
+    libc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.* //') || libc=""
+    [ -n "$libc" ] || fail "this system has another C library than glibc"
+    minor=${libc#*.}
+    if [ "${libc%%.*}" -lt "${floor%%.*}" ] ||
+        { [ "${libc%%.*}" -eq "${floor%%.*}" ] && [ "${minor%%.*}" -lt "${floor#*.}" ]; }; then
+        fail "Slipstream needs glibc $floor or newer; this system has $libc"
+    fi
+fi
+
+# Others are to read it, whatever this administrator's own files are.
+if [ -n "$system" ]; then umask 022; fi
+# Without links and `..`: uninstall.sh knows what was put there by this name.
+mkdir -p -- "$prefix"
+prefix=$(CDPATH='' cd -- "$prefix" && pwd -P)
+app="$prefix/lib/slipstream"
+program="$prefix/bin/slipstream"
+if [ -e "$app" ] && [ ! -f "$app/installed" ]; then
+    fail "$app is there and was not made by this script"
+fi
+target=../lib/slipstream/slipstream
+if [ -L "$program" ] && [ "$(readlink "$program")" = "$target" ]; then
+    :
+elif [ -e "$program" ] || [ -L "$program" ]; then
+    fail "$program is there and was not made by this script (by pip or pipx?)"
+fi
 
 mkdir -p "$prefix/lib" "$prefix/bin" "$prefix/share"
 rm -rf "$app.new"
 mkdir "$app.new"
-cp -R "$here/slipstream" "$here/_internal" "$here/uninstall.sh" "$here/share" "$app.new/"
+cp -R "$here/slipstream" "$here/_internal" "$here/uninstall.sh" "$here/share" "$here/LICENSE" \
+    "$app.new/"
+# Backends that `slipstream devices --add` put there, which has a list of each beside it.
+backends=_internal/llama_cpp/lib/backends
+for list in "$app/$backends"/*.json; do
+    if [ -e "$list" ]; then
+        mkdir -p "$app.new/$backends"
+        for file in "$app/$backends"/*; do
+            if [ ! -e "$app.new/$backends/${file##*/}" ]; then
+                cp -Rp "$file" "$app.new/$backends/"
+            fi
+        done
+        break
+    fi
+done
+if [ -n "$system" ]; then chmod -R a+rX "$app.new"; fi
 rm -rf "$app"
 mv "$app.new" "$app"
-ln -sf ../lib/slipstream/slipstream "$prefix/bin/slipstream"
-echo "$prefix/bin/slipstream" > "$app/installed"
+ln -sf "$target" "$program"
+printf '%s\n' "$program" > "$app/installed"
 
-(cd "$app/share/desktop" && find . -type f) | sort | while read -r file; do
+# As the menu's entries want it: first within quotes, then as any of their texts.
+quoted=$(printf '%s' "$program" | sed -e 's/[\\"`$]/\\&/g' -e 's/\\/\\\\/g' -e 's/%/%%/g')
+plain=$(printf '%s' "$program" | sed -e 's/\\/\\\\/g')
+(cd "$app/share/desktop" && find . -type f) | sort | while IFS= read -r file; do
     file="${file#./}"
     mkdir -p "$prefix/share/$(dirname "$file")"
     case "$file" in
         *.desktop) # names the program by its path: ~/.local/bin is not in every desktop's PATH
-            sed -e "s|^Exec=slipstream|Exec=\"$prefix/bin/slipstream\"|" \
-                -e "s|^TryExec=slipstream|TryExec=$prefix/bin/slipstream|" \
-                "$app/share/desktop/$file" > "$prefix/share/$file" ;;
+            while IFS= read -r line; do
+                case "$line" in
+                    Exec=slipstream*) line="Exec=\"$quoted\"${line#Exec=slipstream}" ;;
+                    TryExec=slipstream) line="TryExec=$plain" ;;
+                esac
+                printf '%s\n' "$line"
+            done < "$app/share/desktop/$file" > "$prefix/share/$file" ;;
         *) cp "$app/share/desktop/$file" "$prefix/share/$file" ;;
     esac
-    echo "$prefix/share/$file" >> "$app/installed"
+    if [ -n "$system" ]; then chmod a+r "$prefix/share/$file"; fi
+    printf '%s\n' "$prefix/share/$file" >> "$app/installed"
 done
 for tool in update-desktop-database:applications update-mime-database:mime; do
     if command -v "${tool%%:*}" >/dev/null 2>&1; then
         "${tool%%:*}" "$prefix/share/${tool#*:}" || true
     fi
 done
-echo "Slipstream is in $app; start it from the menu, or as $prefix/bin/slipstream"
+printf '%s\n' "Slipstream is in $app; start it from the menu, or as $program"

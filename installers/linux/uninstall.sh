@@ -5,10 +5,10 @@ set -eu
 app=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 prefix=${app%/lib/slipstream}
 if [ "$prefix" = "$app" ] || [ ! -f "$app/installed" ]; then
-    echo "uninstall.sh: this is no installed Slipstream: $app" >&2
+    printf 'uninstall.sh: this is no installed Slipstream: %s\n' "$app" >&2
     exit 1
 fi
-while read -r file; do
+while IFS= read -r file; do
     case "$file" in
         "$prefix"/*) rm -f -- "$file" ;;
     esac
@@ -19,6 +19,7 @@ for tool in update-desktop-database:applications update-mime-database:mime; do
     fi
 done
 rm -rf -- "$app"
-echo "Slipstream is gone from $prefix; chats, models and settings are kept:"
-echo "  ${XDG_DATA_HOME:-$HOME/.local/share}/slipstream"
-echo "  ${XDG_CONFIG_HOME:-$HOME/.config}/slipstream"
+printf 'Slipstream is gone from %s; chats, models and settings are kept:\n' "$prefix"
+home="${HOME:-the home}"
+printf '  %s\n' "${XDG_DATA_HOME:-$home/.local/share}/slipstream"
+printf '  %s\n' "${XDG_CONFIG_HOME:-$home/.config}/slipstream"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The disk image for macOS: python3 dev.py package, signed, packed, notarised. Never run yet.
+# The disk image for macOS: python3 dev.py package, signed, packed, notarised. Never built, never
+# run: there was no such machine.
 #
 #   installers/macos/build.sh
 #
@@ -20,8 +21,11 @@ image="$dist/slipstream-$version-macos-$(uname -m).dmg"
 # From the inside out: the signature of a bundle covers those of what it holds.
 sign=(codesign --force --options runtime --timestamp --sign "${SIGN:--}")
 if [ -z "${SIGN:-}" ]; then sign=(codesign --force --sign -); fi
-find "$app/Contents" -type f \( -name '*.dylib' -o -name '*.so' \) -print0 |
-    xargs -0 -n 20 "${sign[@]}"
+# By what they are, not by name: the libraries in Qt's frameworks have no suffix.
+find "$app/Contents" -type f ! -path "$app/Contents/MacOS/*" -print0 |
+    while IFS= read -r -d '' file; do
+        case "$(file -b "$file")" in Mach-O*) "${sign[@]}" "$file" ;; esac
+    done
 "${sign[@]}" --entitlements "$root/installers/macos/entitlements.plist" "$app"
 codesign --verify --deep --strict "$app"
 

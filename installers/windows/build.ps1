@@ -1,5 +1,6 @@
 # The installer for Windows: python dev.py package, then Inno Setup over the folder that it made.
-# Needs Python 3.11, Visual Studio's C++ tools and Inno Setup 6. Never run yet.
+# Needs Python 3.11, Visual Studio's C++ tools and Inno Setup 6. Never built, never run: there was
+# no such machine.
 #
 #   powershell -ExecutionPolicy Bypass -File installers\windows\build.ps1 [-Certificate THUMBPRINT]
 
@@ -50,7 +51,8 @@ function Add-Signature {
 
 $compiler = Find-Program 'ISCC.exe' @("${env:ProgramFiles(x86)}\Inno Setup 6\ISCC.exe")
 Invoke-Checked 'python' @((Join-Path $root 'dev.py'), 'package')
-$sizes = Get-ChildItem (Join-Path $dist 'slipstream-*.sizes.json') | Select-Object -Last 1
+$sizes = Get-ChildItem (Join-Path $dist 'slipstream-*.sizes.json') |
+    Sort-Object LastWriteTime | Select-Object -Last 1
 $made = Get-Content $sizes.FullName -Raw | ConvertFrom-Json
 Add-Signature @(
     (Join-Path $made.folder 'slipstream.exe'),
