@@ -40,6 +40,10 @@ LIB: Final = "usr/lib/slipstream"
 OLD: Final = "0.0.1"
 QUESTION: Final = "List the planets"  # a suggestion of the window
 PLANETS: Final = "Mercury Venus Earth Mars Jupiter Saturn Uranus Neptune".split()
+# Data of packages that no import shows; without them every formula stays its source.
+FORMULAS: Final = ("ziamath/fonts/STIXTwoMath-Regular.ttf", "ziafont/fonts/DejaVuSans.ttf",
+                   "latex2mathml/unimathsymbols.txt")  # fmt: skip
+BACKENDS: Final = "_internal/llama_cpp/lib/backends"
 # Where a user's files may lie, below the home.
 XDG: Final = (".config/slipstream", ".cache/slipstream", ".local/share/slipstream",
               ".local/state/slipstream")  # fmt: skip
@@ -75,8 +79,13 @@ class System:
 
     def __init__(self, base: Path, root: Path) -> None:
         self.root = root
+        self._base = base
         self._mounted: list[Path] = []
-        subprocess.run(["cp", "-a", "--reflink=auto", str(base), str(root)], check=True)
+
+    def lay(self) -> None:
+        """Makes it; `close` is to be called whatever becomes of that."""
+        root = self.root
+        subprocess.run(["cp", "-a", "--reflink=auto", str(self._base), str(root)], check=True)
         shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
         # Services are not started by packages that bring some.
         policy = root / "usr/sbin/policy-rc.d"
@@ -93,14 +102,17 @@ class System:
     def mount(self, source: Path, inside: str) -> None:
         place = self.root / inside.lstrip("/")
         place.mkdir(parents=True, exist_ok=True)
+        self._mounted.append(place)  # first: between the two a signal may end us
         subprocess.run(["mount", "--bind", str(source), str(place)], check=True)
-        self._mounted.append(place)
 
     def close(self) -> None:
-        while self._mounted:
-            subprocess.run(["umount", "-l", str(self._mounted.pop())], check=False)
-        if not any(map(os.path.ismount, (self.root / "proc", self.root / "dev"))):
-            shutil.rmtree(self.root, ignore_errors=True)
+        for place in reversed(self._mounted):
+            if place.is_mount():
+                subprocess.run(["umount", "-l", str(place)], check=False)
+        if still := [place for place in self._mounted if place.is_mount()]:
+            print(f"still mounted, so {self.root} stays: {still}", file=sys.stderr, flush=True)
+            return
+        subprocess.run(["rm", "-rf", "--one-file-system", str(self.root)], check=False)
 
     def asks(self, *command: str, user: bool = False) -> subprocess.CompletedProcess[str]:
         """`command` in the system, with what it says."""
@@ -314,7 +326,8 @@ def main() -> int:
     if args.pictures:
         args.pictures.mkdir(parents=True, exist_ok=True)
     # Mounts are taken away on every way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda told, _: sys.exit(128 + told))
     reports: list[Report] = []
     if not args.no_metadata:
         reports.append(metadata := Report("metadata"))
@@ -323,6 +336,8 @@ def main() -> int:
     for name in filter(None, args.systems.split(",")):
         report = Report(name)
         reports.append(report)
+        # Times tell little where others compute meanwhile.
+        report.figures["loadavg"] = [round(load, 1) for load in os.getloadavg()]
         with report.step("the system"):
             try_in(report, debootstrap(args.cache, name), deb, packed, args.pictures)
     failed = [check for report in reports for check in report.checks if not check["ok"]]
@@ -337,7 +352,8 @@ def main() -> int:
 
 
 def _only(folder: Path, pattern: str) -> Path:
-    files = sorted(folder.glob(pattern))
+    # By numbers: as text 0.9 is above 0.10.
+    files = sorted(folder.glob(pattern), key=lambda f: [int(n) for n in re.findall(r"\d+", f.name)])
     if not files:
         raise SystemExit(f"there is no {pattern} in {folder}: python3 dev.py package")
     return files[-1]
@@ -381,6 +397,7 @@ def try_in(report: Report, base: Path, deb: Path, packed: Path, pictures: Path |
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slip-")))
         system = System(base, folder.with_name(folder.name + "-root"))
         stack.callback(system.close)
+        system.lay()
         # Below /run, which is nobody's: what is written there is not the app's.
         system.mount(folder, str(folder))
         screen = Screen(folder)
@@ -524,6 +541,12 @@ def look_at_libraries(report: Report, system: System) -> None:
             if "not found" in line and "libvulkan" not in line
         ]
     report.check("ldd finds every library", not missing, missing[:20])
+    folder = system.root / LIB
+    dangling = [str(path.relative_to(folder)) for path in folder.rglob("*")
+                if path.is_symlink() and not path.exists()]  # fmt: skip
+    report.check("every link leads somewhere", not dangling, dangling[:20])
+    lacking = [place for place in FORMULAS if not (folder / "_internal" / place).is_file()]
+    report.check("what formulas are set with is there", not lacking, lacking)
 
 
 def commands(report: Report, system: System) -> None:
@@ -545,7 +568,7 @@ COMMANDS: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
 
 
 def knows_the_chat(report: Report, system: System, screen: Screen, pictures: Path | None) -> None:
-    forget(system.root / LIB)
+    forget(system.root / LIB)  # the package's own; what it links to stays in memory
     app = App(system, screen)
     try:
         report.figures["window_cold_s"] = round(app.window(), 2)
@@ -584,11 +607,21 @@ def on_wayland(report: Report, system: System, screen: Screen) -> None:
         compositor.terminate()
 
 
+def add_backend(app: Path) -> Path:
+    """As `slipstream devices --add` would have laid one."""
+    folder = app / BACKENDS
+    folder.mkdir(exist_ok=True)
+    (folder / "libggml-added.json").write_text("{}")
+    (folder / "libggml-added.so").write_text("of no use")
+    return folder / "libggml-added.so"
+
+
 def removal(report: Report, system: System) -> None:
     data = system.root / HOME.lstrip("/")
     listed = system.asks("dpkg", "-L", "slipstream").stdout.splitlines()
     files = [Path(line) for line in listed if not (system.root / line.lstrip("/")).is_dir()]
     kept = {path for place in XDG for path in (data / place).rglob("*")}
+    add_backend(system.root / LIB)
     done = system.asks("apt-get", "purge", "-y", "-qq", "slipstream")
     left = [str(f) for f in files if (system.root / str(f).lstrip("/")).is_symlink()
             or (system.root / str(f).lstrip("/")).exists()]  # fmt: skip
@@ -617,6 +650,9 @@ def relocatable(report: Report, system: System, packed: Path) -> None:
     report.check("the installed program runs", done.returncode == 0, done.stderr[-500:])
     (entry,) = (home / ".local/share/applications").glob("*.desktop")
     report.check("its entry names it", f'Exec="{program}" %F' in entry.read_text("utf-8"))
+    added = add_backend(home / ".local/lib/slipstream")
+    done = system.asks(f"{inside}/install.sh", user=True)
+    report.check("install.sh over it keeps a backend that was added", added.is_file(), done.stderr)
     done = system.asks(f"{HOME}/.local/lib/slipstream/uninstall.sh", user=True)
     left = [
         str(path.relative_to(home))
