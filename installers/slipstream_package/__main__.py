@@ -6,7 +6,6 @@ import argparse
 import json
 import shutil
 import sys
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
@@ -38,11 +37,7 @@ def make(dist: Path, work: Path, epoch: int, home: str, quick: bool) -> dict[str
     """All that can be made on this system; names and figures of it."""
     version = metadata.version("slipstream")
     print("freezing the app (minutes)", flush=True)
-    folder, inside = freeze.freeze(work, epoch)
-    assets = next(folder.rglob("app/assets"))
-    found = parts.parts(inside, assets / "fonts")
-    licences = [asdict(part) for part in found]
-    desktop.write(assets / "licences.json", json.dumps(licences, indent=0).encode())
+    folder, found = freeze.freeze(work, epoch)
     bill = sbom.bill(found, folder, version, epoch)
     freeze.settle(folder, epoch)
     measured = freeze.measure(folder)
@@ -97,6 +92,8 @@ def _linux(
     shutil.copy(ROOT / "LICENSE", relocatable / "LICENSE")
     (relocatable / "share" / "sbom.cdx.json").write_text(bill, encoding="utf-8")
     (relocatable / "share" / "system-libraries").write_text(system_libraries(folder))
+    floor, _ = elf.floor(folder)["GLIBC"]
+    (relocatable / "share" / "glibc").write_text(f"{floor}\n")
     freeze.settle(relocatable, epoch)
     for script in relocatable.glob("*.sh"):
         script.chmod(0o755)

@@ -25,6 +25,14 @@ BACKEND = re.compile(r"libggml-(?!base|cpu)\w+\.so")
 RECOMMENDS = "libvulkan1, mesa-vulkan-drivers, xdg-utils, fonts-noto-core, fonts-noto-color-emoji"
 SUGGESTS = "fonts-noto-cjk, gnome-keyring | kwalletmanager, ibus | fcitx5"
 
+# Backends that `slipstream devices --add` put there are in no package's list.
+POSTRM = f"""#!/bin/sh
+set -e
+if [ "$1" = purge ]; then
+    rm -rf /{LIB}
+fi
+"""
+
 DESCRIPTION = """chat with a language model on this machine
  Slipstream runs Qwen3.5 locally, on the processor or a graphics card, and
  makes it answer faster by speculative decoding: a small drafter proposes a
@@ -97,13 +105,12 @@ def build(
         (desktop.TEMPLATES / "lintian-overrides").read_bytes(),
     )
     freeze.settle(root, epoch)
-    kib = sum((-(-path.lstat().st_size // 1024) for path in root.rglob("*")), 0)
     fields = {
         "Package": "slipstream",
         "Version": version,
         "Architecture": "amd64",
         "Maintainer": MAINTAINER,
-        "Installed-Size": str(kib),
+        "Installed-Size": str(installed_size(root)),
         "Depends": depends(root / LIB),
         "Recommends": RECOMMENDS,
         "Suggests": SUGGESTS,
@@ -115,7 +122,9 @@ def build(
     control = "".join(f"{name}: {value}\n" for name, value in fields.items())
     desktop.write(root / "DEBIAN/control", control.encode())
     desktop.write(root / "DEBIAN/md5sums", _sums(root).encode())
+    desktop.write(root / "DEBIAN/postrm", POSTRM.encode())
     freeze.settle(root / "DEBIAN", epoch)
+    (root / "DEBIAN/postrm").chmod(0o755)
     made = work / f"slipstream_{version}_amd64.deb"
     # One thread: several cut what they compress, each otherwise.
     command = ["dpkg-deb", "--root-owner-group", "--threads-max=1"]
@@ -130,6 +139,14 @@ def build(
     if done.returncode != 0:
         raise PackageError("dpkg-deb failed, see above")
     return made
+
+
+def installed_size(root: Path) -> int:
+    """KiB, as dpkg-gencontrol counts: files rounded up, anything else as one."""
+    return sum(
+        -(-path.stat().st_size // 1024) if path.is_file() and not path.is_symlink() else 1
+        for path in root.rglob("*")
+    )
 
 
 def changelog(version: str, epoch: int) -> str:

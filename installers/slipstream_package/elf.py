@@ -8,10 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
-
 from .errors import PackageError
 
 MAGIC = b"\x7fELF"
@@ -36,6 +32,11 @@ def files(folder: Path) -> Iterator[Path]:
 
 @cache
 def needs(file: Path) -> Needs:
+    # in the environment that packs, and no other
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.gnuversions import GNUVerNeedSection
+
     libraries: list[str] = []
     versions: set[tuple[str, str]] = set()
     with file.open("rb") as content:
@@ -75,8 +76,10 @@ def asked_of_system(folder: Path) -> dict[str, list[Path]]:
 
 
 def strip(chosen: Iterable[Path]) -> None:
-    """Take away what only a debugger reads. Raises PackageError without binutils."""
+    """Take away what only a debugger reads. Raises PackageError where that cannot be done."""
     try:
         subprocess.run(["strip", "--strip-unneeded", *chosen], check=True)
     except OSError as exc:
         raise PackageError("there is no `strip`: apt-get install binutils") from exc
+    except subprocess.CalledProcessError as exc:
+        raise PackageError("`strip` failed, see above") from exc

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from . import desktop, elf
 from .errors import PackageError
+from .parts import Part, read
 
 SPEC = Path(__file__).parents[1] / "slipstream.spec"
-INSIDE = "inside.json"  # the spec writes it: where each file of the folder came from
+LICENCES = "licences.json"  # the spec writes it, of all that it lays
+ENGINE = "llama_cpp"
 
 
-def freeze(work: Path, epoch: int) -> tuple[Path, dict[str, str]]:
-    """The folder, and by place in it the file that it came from ("" and a module: in the program).
+def freeze(work: Path, epoch: int) -> tuple[Path, list[Part]]:
+    """The folder, and whose work is in it.
 
     Built from nothing: what PyInstaller keeps of a build before is not looked into.
     """
@@ -34,7 +36,7 @@ def freeze(work: Path, epoch: int) -> tuple[Path, dict[str, str]]:
         "SOURCE_DATE_EPOCH": str(epoch),
         "PYINSTALLER_CONFIG_DIR": str(work / "config"),
         "SLIPSTREAM_ICON": str(work / drawn) if drawn else "",
-        "SLIPSTREAM_INSIDE": str(work / INSIDE),
+        "SLIPSTREAM_LICENCES": str(work / LICENCES),
         "PYTHONPATH": str(SPEC.parent),
     }
     command = [sys.executable, "-P", "-m", "PyInstaller", "--noconfirm", "--log-level", "WARN"]
@@ -43,10 +45,24 @@ def freeze(work: Path, epoch: int) -> tuple[Path, dict[str, str]]:
     if subprocess.run(command, cwd=work, env=environment, check=False).returncode != 0:
         raise PackageError("PyInstaller failed, see above")
     folder = work / "out" / "slipstream"
-    inside: dict[str, str] = json.loads((work / INSIDE).read_text(encoding="utf-8"))
     if sys.platform.startswith("linux"):
-        _strip(folder, inside)
-    return folder, inside
+        _strip(folder)
+        look_for_builder(folder, (work, SPEC.parents[1], Path(sys.prefix)))
+    return folder, read(work / LICENCES)
+
+
+def look_for_builder(folder: Path, places: Iterable[Path]) -> None:
+    """Raises PackageError where a file names a place of whoever built it."""
+    named = [str(place).encode() + b"/" for place in places]
+    told = [
+        str(file.relative_to(folder))
+        for file in sorted(folder.rglob("*"))
+        # The engine tells by `__FILE__` where it failed, in the cache that it was built in.
+        if file.is_file() and not file.is_symlink() and ENGINE not in file.parts
+        if any(name in file.read_bytes() for name in named)
+    ]
+    if told:
+        raise PackageError(f"folders of this machine are named in {', '.join(told)}")
 
 
 def settle(folder: Path, epoch: int) -> None:
@@ -67,7 +83,7 @@ def sizes(folder: Path) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def _strip(folder: Path, inside: dict[str, str]) -> None:
+def _strip(folder: Path) -> None:
     """Python's own libraries, which are built with what a debugger reads, and modules of wheels.
 
     Not libraries that were moved into wheels (`NAME.libs`): their tables were laid anew, and
@@ -77,7 +93,7 @@ def _strip(folder: Path, inside: dict[str, str]) -> None:
     chosen = [
         file
         for file in elf.files(internal)
-        if not any(part.endswith(".libs") or part in ("PySide6", "shiboken6", "llama_cpp")
+        if not any(part.endswith(".libs") or part in ("PySide6", "shiboken6", ENGINE)
                    for part in file.relative_to(internal).parts)
     ]  # fmt: skip
     elf.strip(chosen)
@@ -96,7 +112,7 @@ def _part(place: Path) -> str:
     rules: list[tuple[bool, str]] = [
         ("demo" in parts, "built-in guide (two models)"),
         ("vulkan" in name, "engine: Vulkan backend"),
-        ("llama_cpp" in parts, "engine: CPU and the rest"),
+        (ENGINE in parts, "engine: CPU and the rest"),
         (name.startswith("libicu"), "ICU, which Qt links to"),
         ("translations" in parts, "translations of Qt"),
         ("PySide6" in parts and name.endswith((".abi3.so", ".11")), "Qt's bindings for Python"),

@@ -4,25 +4,55 @@ Python itself or from us. What cannot be told ends the build.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import sysconfig
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
 from .errors import PackageError
 
-COMMON = Path("/usr/share/common-licenses")
-# Their wheels name a licence and bring no text.
-TEXTS = {
-    "pyside6-essentials": ("LGPL-3", "GPL-3"),  # the first adds to the second
-    "shiboken6": ("LGPL-3", "GPL-3"),
+# What wheels and packages do not bring: from Debian's /usr/share/common-licenses and copyright
+# files, and from the sources of the parts.
+TEXTS = Path(__file__).parents[1] / "licences"
+SHORTEST = 200  # characters; a name is no text of a licence
+# Wheels that name a licence and bring no text of it, or no more than the name.
+OF_WHEELS = {
+    "pyside6-essentials": ("LGPL-3.0-only", ("LGPL-3", "GPL-3")),  # the first adds to the second
+    "shiboken6": ("LGPL-3.0-only", ("LGPL-3", "GPL-3")),
+    "tokenizers": ("Apache-2.0", ("Apache-2.0",)),
+    "latex2mathml": ("MIT", ("latex2mathml",)),
 }
-LICENCES = {"pyside6-essentials": "LGPL-3.0-only", "shiboken6": "LGPL-3.0-only"}
-# Inside other parts, under licences of their own.
-WITHIN = ("Qt and what it contains: https://doc.qt.io/qt-6/licenses-used-in-qt.html",)
+# Files in our environment that no wheel brought, by place in the folder: who put them there.
+UNOWNED = {re.compile(r"llama_cpp/lib/backends/[^/]+"): "llama_cpp_python"}
+
+
+@dataclass(frozen=True)
+class Within:
+    """Others' work inside a part, told by a file's name, in which the version may stand."""
+
+    name: str
+    file: re.Pattern[str]
+    licence: str
+    text: str
+
+
+WITHIN = (
+    Within("llama.cpp and ggml", re.compile(r"(lib)?llama\.(so|dylib|dll)"), "MIT", "llama.cpp"),
+    Within("ICU", re.compile(r"libicudata\.so\.(\d+)"), "Unicode-DFS-2016", "ICU"),
+    Within(
+        "Parts within Qt (HarfBuzz, FreeType, libpng, libjpeg, PCRE2 and others)",
+        re.compile(r"(lib)?Qt6?Gui(\.so\.\d+|\.dll)?"),
+        "see its text",
+        "Qt-within",
+    ),
+    Within("STIX Two Math", re.compile(r"STIXTwoMath-Regular\.ttf"), "OFL-1.1", "STIXTwoMath"),
+    Within("DejaVu Sans", re.compile(r"DejaVuSans\.ttf"), "Bitstream-Vera", "DejaVuSans"),
+    Within("unimathsymbols", re.compile(r"unimathsymbols\.txt"), "LPPL-1.3c", "unimathsymbols"),
+)
 
 
 @dataclass(frozen=True)
@@ -37,22 +67,33 @@ class Part:
 
 
 def parts(inside: dict[str, str], fonts: Path) -> list[Part]:
-    """All parts, by name. `inside` is by place in the folder the file that lies there."""
+    """All parts, by name. `inside` is by place in the folder the file that lies there.
+
+    Raises PackageError for a file that is nobody's, and for a part without a licence's text.
+    """
     owners = _owners()
     found: dict[str, Part] = {}
     system: set[Path] = set()
-    python = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_config_var("LIBDIR")))
+    python = [Path(sysconfig.get_path("stdlib"))]
+    if Path(sys.base_prefix) != Path("/usr"):  # a folder of Python's own, with its libraries
+        python.append(Path(sys.base_prefix))
     for place, source in inside.items():
         path = Path(source).resolve()
+        for within in WITHIN:
+            if match := within.file.fullmatch(path.name):
+                version = next((group for group in match.groups() if (group or "").isdigit()), "")
+                found.setdefault(within.name, _within(within, version))
         if (owner := owners.get(path)) is not None:
-            found.setdefault(owner.metadata["Name"], _of_distribution(owner))
+            if (name := owner.metadata["Name"]) == "pyinstaller":
+                continue  # what of it goes into an app is under the exception of its starter
+            found.setdefault(name, _of_distribution(owner))
         elif any(_below(path, folder) for folder in python):
             found.setdefault("Python", _python())
         elif _below(path, Path("/usr")) or _below(path, Path("/lib")):
             system.add(path)
         elif place == "base_library.zip":  # of modules that Python wants before all others
             found.setdefault("Python", _python())
-        elif not _below(path, Path(sys.prefix)):
+        elif not any(pattern.fullmatch(Path(place).as_posix()) for pattern in UNOWNED):
             raise PackageError(f"`{place}` came from `{source}`: whose is that?")
     for part in _of_debian(system):
         found.setdefault(part.name, part)
@@ -60,7 +101,31 @@ def parts(inside: dict[str, str], fonts: Path) -> list[Part]:
         name = text.name.removesuffix("-OFL.txt")
         found[name] = Part(name, "", "generic", "OFL-1.1", text.read_text(encoding="utf-8"))
     found["PyInstaller's starter"] = _starter()
+    for part in found.values():
+        if len(part.text) < SHORTEST:
+            raise PackageError(
+                f"there is no text of the licence of {part.name} ({part.licence}): "
+                f"put one into {TEXTS} and name it in {Path(__file__).name}"
+            )
     return [found[name] for name in sorted(found, key=str.lower)]
+
+
+def write(found: list[Part], file: Path) -> None:
+    """As the window's Help reads them."""
+    rows = [asdict(part) for part in found]
+    file.write_bytes(json.dumps(rows, indent=0).encode())
+
+
+def read(file: Path) -> list[Part]:
+    return [Part(**row) for row in json.loads(file.read_bytes())]
+
+
+def _within(within: Within, version: str) -> Part:
+    return Part(within.name, version, "generic", within.licence, _added(within.text))
+
+
+def _added(name: str) -> str:
+    return (TEXTS / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def _below(path: Path, folder: Path) -> bool:
@@ -85,12 +150,12 @@ def _of_distribution(distribution: metadata.Distribution) -> Part:
         and re.match(r"(licen[cs]e|copying|notice|authors)", file.name, re.IGNORECASE)
     ]
     text = "\n\n".join(Path(str(f.locate())).read_text("utf-8", "replace") for f in found)
-    if not text and key in TEXTS:
-        text = "\n\n".join((COMMON / common).read_text("utf-8") for common in TEXTS[key])
-        text += "\n\n" + "\n".join(WITHIN)
+    licence = _licence(distribution)
+    if not text and key in OF_WHEELS:
+        licence, added = OF_WHEELS[key]
+        text = "\n\n".join(map(_added, added))
     if not text:
         text = str(distribution.metadata.get("License") or "")
-    licence = LICENCES.get(key) or _licence(distribution)
     return Part(name, distribution.version, "pypi", licence, text)
 
 

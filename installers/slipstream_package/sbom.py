@@ -13,6 +13,9 @@ from urllib.parse import quote
 
 from .parts import Part
 
+# ELF, PE, Mach-O of one and of several processors.
+CODE = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+
 
 def bill(parts: Sequence[Part], folder: Path, version: str, epoch: int) -> str:
     """Parts as libraries, and each program and library of the folder as a file with its hash."""
@@ -24,7 +27,7 @@ def bill(parts: Sequence[Part], folder: Path, version: str, epoch: int) -> str:
             "hashes": [{"alg": "SHA-256", "content": _sha256(file)}],
         }
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and not file.is_symlink() and (".so" in file.name or "demo" in file.parts)
+        if file.is_file() and not file.is_symlink() and (_is_code(file) or "demo" in file.parts)
     ]
     app = {"type": "application", "bom-ref": "slipstream", "name": "Slipstream", "version": version}
     content = json.dumps(components, sort_keys=True)
@@ -51,6 +54,11 @@ def _component(part: Part) -> dict[str, Any]:
         value["version"] = part.version
     # By name: whether it is an expression of SPDX is the part's own affair.
     return value | {"licenses": [{"license": {"name": part.licence}}]}
+
+
+def _is_code(file: Path) -> bool:
+    with file.open("rb") as content:
+        return content.read(4).startswith(CODE)
 
 
 def _sha256(file: Path) -> str:

@@ -6,13 +6,16 @@ The build itself is `dev.py package`, and what it makes is tried out by `dev.py 
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import plistlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -24,8 +27,9 @@ import dev
 from app.cli.tool import COMMANDS
 from app.frozen import APP_ID
 from app.ui.window.porting import SUFFIXES
-from installers.slipstream_package import archive, sbom
+from installers.slipstream_package import archive, deb, elf, freeze, parts, sbom
 from installers.slipstream_package.desktop import PLACES, TEMPLATES, filled, packed
+from installers.slipstream_package.errors import PackageError
 from installers.slipstream_package.parts import Part
 
 INSTALLERS = dev.ROOT / "installers"
@@ -55,6 +59,9 @@ class TestSpec:
                     imported |= {alias.name for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module:
                     imported.add(node.module)
+                    imported |= {f"{node.module}.{alias.name}" for alias in node.names}
+        assert "PySide6.QtSvg" in imported
+        assert "PySide6.QtCore.Qt" in imported
         left_out = constant("LEFT_OUT")
         assert "tkinter" in left_out
         for module in left_out:
@@ -62,11 +69,14 @@ class TestSpec:
 
     def test_every_module_that_is_left_out_has_a_reason_beside_it(self) -> None:
         lines = SPEC[SPEC.index("LEFT_OUT = [") :].partition("]  #")[0].splitlines()[1:]
-        reason = ""
-        for line in reversed(lines):  # of several lines the last one says why, or the one above
-            _, _, said = line.partition("#")
-            reason = said.strip() or reason
-            assert reason or any("#" in before for before in lines)
+        above = ""  # what stands on a line of its own is said of all until one has its own again
+        for line in lines:
+            names, _, said = line.partition("#")
+            if names.strip():
+                assert said or above, line
+                above = "" if said else above
+            else:
+                above = said
 
     def test_what_a_desktop_needs_is_kept(self) -> None:
         plugins = constant("PLUGINS")
@@ -179,7 +189,9 @@ PARTS = [
 
 
 def test_the_bill_names_parts_and_files(tmp_path: Path) -> None:
-    (tmp_path / "libx.so").write_bytes(b"x")
+    (tmp_path / "libx.so").write_bytes(b"\x7fELF of a library")
+    (tmp_path / "slipstream").write_bytes(b"\x7fELF of the program")
+    (tmp_path / "text.so.txt").write_bytes(b"no program")
     text = sbom.bill(PARTS, tmp_path, "1.2", 0)
     value = json.loads(text)
     assert value["bomFormat"] == "CycloneDX"
@@ -188,11 +200,110 @@ def test_the_bill_names_parts_and_files(tmp_path: Path) -> None:
         "pkg:deb/debian/libffi8@3.4.4-1",
         "pkg:generic/Inter",
         "libx.so",
+        "slipstream",
     ]
     assert value["metadata"]["timestamp"] == "1970-01-01T00:00:00Z"
     assert text == sbom.bill(PARTS, tmp_path, "1.2", 0)
     refs = [component["bom-ref"] for component in value["components"]]
     assert len(refs) == len(set(refs))
+
+
+class TestParts:
+    @pytest.fixture
+    def found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        starter = Part("PyInstaller's starter", "6", "generic", "GPL", "t" * parts.SHORTEST)
+        monkeypatch.setattr(parts, "_starter", lambda: starter)
+        monkeypatch.setattr(parts, "_of_debian", lambda libraries: [])
+        monkeypatch.setattr(parts, "_owners", dict)
+
+    @pytest.mark.usefixtures("found")
+    def test_a_file_of_nobodys_ends_the_build(self, tmp_path: Path) -> None:
+        file = Path(sys.prefix, "lib", "somebody.so")
+        with pytest.raises(PackageError, match=r"somebody\.so.*whose is that"):
+            parts.parts({"somebody.so": str(file)}, tmp_path)
+        # but for backends, which dev.py lays
+        parts.parts({"llama_cpp/lib/backends/libggml-vulkan.so": str(file)}, tmp_path)
+
+    @pytest.mark.usefixtures("found")
+    def test_others_work_within_a_part_is_a_part(self, tmp_path: Path) -> None:
+        names = ["libllama.so", "libicudata.so.73", "libQt6Gui.so.6", "STIXTwoMath-Regular.ttf",
+                 "DejaVuSans.ttf", "unimathsymbols.txt"]  # fmt: skip
+        inside = {f"llama_cpp/lib/backends/{name}": f"/nowhere/{name}" for name in names}
+        found = {part.name: part for part in parts.parts(inside, tmp_path)}
+        assert {within.name for within in parts.WITHIN} == set(found) - {"PyInstaller's starter"}
+        assert found["ICU"].version == "73"
+        assert "Unicode, Inc." in found["ICU"].text
+        assert "The ggml authors" in found["llama.cpp and ggml"].text
+        assert "STIX Fonts Project Authors" in found["STIX Two Math"].text
+        (within_qt,) = (part for name, part in found.items() if "Qt" in name)
+        assert "harfbuzz-ng" in within_qt.text
+
+    @pytest.mark.usefixtures("found")
+    def test_a_name_is_no_text_of_a_licence(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "x.so"
+        monkeypatch.setattr(parts, "_owners", lambda: {file.resolve(): Wheel("x", "MIT")})
+        with pytest.raises(PackageError, match=r"no text of the licence of x \(MIT\)"):
+            parts.parts({"x.so": str(file)}, tmp_path)
+
+    @pytest.mark.parametrize("name", ["tokenizers", "latex2mathml", "PySide6_Essentials"])
+    def test_texts_that_wheels_do_not_bring_are_added(self, name: str) -> None:
+        part = parts._of_distribution(Wheel(name, "somehow"))
+        assert len(part.text) > 1000
+        assert part.licence in ("Apache-2.0", "MIT", "LGPL-3.0-only")
+
+    @pytest.mark.usefixtures("found")
+    def test_what_of_pyinstaller_is_inside_is_its_starter(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "x.py"
+        monkeypatch.setattr(parts, "_owners", lambda: {file.resolve(): Wheel("pyinstaller", "")})
+        (part,) = parts.parts({"x": str(file)}, tmp_path)
+        assert part.name == "PyInstaller's starter"
+
+    def test_they_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+        parts.write(PARTS, tmp_path / "licences.json")
+        assert parts.read(tmp_path / "licences.json") == PARTS
+
+
+class Wheel(metadata.Distribution):
+    """Of a name and a licence, and without files."""
+
+    def __init__(self, name: str, licence: str) -> None:
+        self._text = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\nLicense: {licence}\n"
+
+    def read_text(self, filename: str) -> str | None:
+        return self._text if filename == "METADATA" else None
+
+    def locate_file(self, path: object) -> Path:
+        raise AssertionError("it has no files")
+
+
+def test_a_folder_of_whoever_built_it_is_found(tmp_path: Path) -> None:
+    built, cache = tmp_path / "built", tmp_path / "cache"
+    (built / "llama_cpp").mkdir(parents=True)
+    (built / "llama_cpp/libllama.so").write_text(f"{cache}/llama.cpp")  # known, see the README
+    (built / "others.so").write_text("/root/.cargo/registry")
+    freeze.look_for_builder(built, [cache])
+    (built / "note.json").write_text(f'"file://{cache}/x.whl"')
+    with pytest.raises(PackageError, match=r"named in note\.json"):
+        freeze.look_for_builder(built, [cache])
+
+
+def test_what_an_installation_takes_is_counted_as_debian_does(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file").write_bytes(bytes(1025))
+    (tmp_path / "link").symlink_to("folder/file")
+    assert deb.installed_size(tmp_path) == 1 + 2 + 1
+
+
+def test_strip_that_fails_ends_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        elf.subprocess, "run", functools.partial(subprocess.run, executable="false")
+    )
+    with pytest.raises(PackageError, match="`strip` failed"):
+        elf.strip([])
 
 
 class TestArchive:
@@ -241,7 +352,9 @@ class TestInstallScript:
         (folder / "_internal").mkdir()
         (folder / "slipstream").write_text("#!/bin/sh\necho started\n")
         (folder / "slipstream").chmod(0o755)
+        (folder / "LICENSE").write_text("MIT")
         (folder / "share/system-libraries").write_text("libc.so.6 libc6 glibc\n")
+        (folder / "share/glibc").write_text("2.17\n")
         (desktop / f"{APP_ID}.desktop").write_text(template("ID.desktop"))
         for name in ("install.sh", "uninstall.sh"):
             shutil.copy(TEMPLATES / name, folder / name)
@@ -270,6 +383,101 @@ class TestInstallScript:
         assert done.returncode == 0, done.stderr
         left = {f.relative_to(home).as_posix() for f in home.rglob("*") if f.is_file()}
         assert {f for f in left if "mime" not in f} == {".local/share/slipstream/chats.db"}
+
+    def test_a_home_that_is_a_link_is_left_as_it_was(self, unpacked: Path, tmp_path: Path) -> None:
+        (tmp_path / "disk/home").mkdir(parents=True)
+        home = tmp_path / "home"
+        home.symlink_to("disk/home")
+        done = self.run(unpacked / "install.sh", home)
+        assert done.returncode == 0, done.stderr
+        done = self.run(home / ".local/lib/slipstream/uninstall.sh", home)
+        assert done.returncode == 0, done.stderr
+        assert not [f for f in home.rglob("*") if f.is_file() and "mime" not in str(f)]
+        assert not (home / ".local/bin/slipstream").is_symlink()
+
+    def test_dots_in_the_prefix_are_gone_into(self, unpacked: Path, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+        prefix = tmp_path / "a/../b"
+        done = self.run(unpacked / "install.sh", tmp_path / "home", "--prefix", str(prefix))
+        assert done.returncode == 0, done.stderr
+        done = self.run(tmp_path / "b/lib/slipstream/uninstall.sh", tmp_path / "home")
+        assert done.returncode == 0, done.stderr
+        assert not [f for f in prefix.rglob("*") if f.is_file() and "mime" not in str(f)]
+
+    @pytest.mark.parametrize("kind", ["file", "link"])
+    def test_a_program_that_pip_put_there_stays(
+        self, kind: str, unpacked: Path, tmp_path: Path
+    ) -> None:
+        program = tmp_path / "home/.local/bin/slipstream"
+        program.parent.mkdir(parents=True)
+        if kind == "link":
+            program.symlink_to("../share/pipx/venvs/slipstream/bin/slipstream")
+        else:
+            program.write_text("of pip")
+        done = self.run(unpacked / "install.sh", tmp_path / "home")
+        assert done.returncode == 1
+        assert str(program) in done.stderr
+        assert program.is_symlink() is (kind == "link")
+        assert not (tmp_path / "home/.local/lib/slipstream").exists()
+
+    def test_the_entry_names_a_folder_of_any_name(self, unpacked: Path, tmp_path: Path) -> None:
+        prefix = tmp_path / """a&b|c %d "e" 'f' $g `h` \\i"""
+        done = self.run(unpacked / "install.sh", tmp_path / "home", "--prefix", str(prefix))
+        assert done.returncode == 0, done.stderr
+        entry = (prefix / f"share/applications/{APP_ID}.desktop").read_text()
+        rows = dict(line.split("=", 1) for line in entry.splitlines() if "=" in line)
+        program = str(prefix / "bin/slipstream")
+        # As the specification reads it: what holds for all texts, then within the quotes.
+        assert rows["TryExec"].replace("\\\\", "\\") == program
+        quoted = rows["Exec"].replace("\\\\", "\\").removeprefix('"').removesuffix('" %F')
+        assert re.sub(r"\\([\\\"`$])", r"\1", quoted).replace("%%", "%") == program
+        done = self.run(prefix / "lib/slipstream/uninstall.sh", tmp_path / "home")
+        assert done.returncode == 0, done.stderr
+        assert not [f for f in prefix.rglob("*") if f.is_file() and "mime" not in str(f)]
+
+    def test_backends_that_were_added_are_kept(self, unpacked: Path, tmp_path: Path) -> None:
+        ours = unpacked / "_internal/llama_cpp/lib/backends"
+        ours.mkdir(parents=True)
+        (ours / "libggml-vulkan.so").write_text("old")
+        home = tmp_path / "home"
+        assert self.run(unpacked / "install.sh", home).returncode == 0
+        there = home / ".local/lib/slipstream/_internal/llama_cpp/lib/backends"
+        for name in ("libggml-cuda.so", "libcudart.so.12", "libggml-cuda.json"):
+            (there / name).write_text("added")
+        (ours / "libggml-vulkan.so").write_text("new")
+        done = self.run(unpacked / "install.sh", home)
+        assert done.returncode == 0, done.stderr
+        assert {f.name: f.read_text() for f in there.iterdir()} == {
+            "libggml-vulkan.so": "new",
+            "libggml-cuda.so": "added",
+            "libcudart.so.12": "added",
+            "libggml-cuda.json": "added",
+        }
+
+    def test_what_it_leaves_beside_the_app(self, unpacked: Path, tmp_path: Path) -> None:
+        assert self.run(unpacked / "install.sh", tmp_path / "home").returncode == 0
+        assert (tmp_path / "home/.local/lib/slipstream/LICENSE").read_text() == "MIT"
+
+    def test_without_a_home_it_asks_where(self, unpacked: Path, tmp_path: Path) -> None:
+        environment = {"PATH": os.environ["PATH"]}
+        script = str(unpacked / "install.sh")
+        done = subprocess.run([script], env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (
+            1, "install.sh: HOME is not set; say where by --prefix\n",
+        )  # fmt: skip
+        done = subprocess.run(
+            [script, "--prefix", str(tmp_path / "p")], env=environment, capture_output=True
+        )
+        assert done.returncode == 0
+        done = subprocess.run([tmp_path / "p/lib/slipstream/uninstall.sh"], env=environment)
+        assert done.returncode == 0
+
+    def test_an_older_glibc_is_told(self, unpacked: Path, tmp_path: Path) -> None:
+        (unpacked / "share/glibc").write_text("2.999\n")
+        done = self.run(unpacked / "install.sh", tmp_path / "home")
+        assert done.returncode == 1
+        assert "needs glibc 2.999 or newer; this system has 2." in done.stderr
+        assert not (tmp_path / "home/.local").exists()
 
     def test_a_library_that_is_missing_is_named_with_its_package(
         self, unpacked: Path, tmp_path: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -42,27 +43,53 @@ KEPT = {
 }
 
 
+# A link stays where what it leads to does, whatever else has its name.
+LINKS = {
+    "libQt6XcbQpa.so.6": f"{QT}/lib/libQt6XcbQpa.so.6",
+    "elsewhere/libffi.so.8": "../gone/libffi.so.8",
+    "libQt6Only.so.6": f"{QT}/lib/libQt6Only.so.6",
+}
+KEPT |= {"libQt6XcbQpa.so.6"}
+DATAS = [
+    "x-1.dist-info/METADATA",
+    "x-1.dist-info/direct_url.json",
+    "x-1.dist-info/RECORD",
+    "x-1.dist-info/INSTALLER",
+    "x-1.dist-info/REQUESTED",
+    "certifi/RECORD",
+]
+
+
 def evaluated(system: str, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """What the spec told PyInstaller on `system`."""
+    licences = Path(tempfile.mkdtemp()) / "licences.json"
     told = SimpleNamespace(programs=[], bundle=None, analysis=None)
     elf = ModuleType("slipstream_package.elf")
     links = {Path(place).name: needed for place, needed in FILES.items()}
     elf.needs = lambda file: SimpleNamespace(libraries=links[file.name])  # type: ignore[attr-defined]
     package = ModuleType("slipstream_package")
     package.elf = elf  # type: ignore[attr-defined]
+    package.parts = SimpleNamespace(  # type: ignore[attr-defined]
+        parts=lambda inside, fonts: inside, write=lambda found, file: file.write_text("[]")
+    )
+    hooks = ModuleType("PyInstaller.utils.hooks")
+    hooks.collect_data_files = lambda name: [(f"/from/{name}/data", name)]  # type: ignore[attr-defined]
+    monkeypatch.setenv("SLIPSTREAM_LICENCES", str(licences))
     bindepend = ModuleType("PyInstaller.depend.bindepend")
     bindepend.resolve_library_path = lambda name: f"/usr/lib/{name}"  # type: ignore[attr-defined]
-    for module in (elf, package, bindepend):
+    for module in (elf, package, bindepend, hooks):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    for name in ("PyInstaller", "PyInstaller.depend"):
+    for name in ("PyInstaller", "PyInstaller.depend", "PyInstaller.utils"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
     def analysis(scripts: list[str], **options: Any) -> SimpleNamespace:
         files = [(place, f"/from/{place}", "BINARY") for place in FILES]
+        files += [(place, target, "SYMLINK") for place, target in LINKS.items()]
+        datas = [(place, f"/from/{place}", "DATA") for place in DATAS]
         told.analysis = SimpleNamespace(
-            scripts=scripts, options=options, binaries=files, datas=[], pure=[]
+            scripts=scripts, options=options, binaries=files, datas=datas, pure=[]
         )
         return told.analysis
 
@@ -120,3 +147,21 @@ def test_only_what_the_window_needs_is_kept_with_what_that_links_to(
 ) -> None:
     told = evaluated("linux", monkeypatch)
     assert {place for place, _, _ in told.analysis.binaries} == KEPT
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_formulas_have_their_data_and_licences_are_laid_with_the_rest(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = evaluated(system, monkeypatch)
+    data = told.analysis.options["datas"]
+    for package in ("ziamath", "ziafont", "latex2mathml"):
+        assert (f"/from/{package}/data", package) in data
+    # Before the folder is laid: on macOS the bundle is made of it at once.
+    assert "app/assets/licences.json" in [place for place, _, _ in told.collected[-1]]
+
+
+def test_notes_of_who_installed_a_distribution_stay_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = evaluated("linux", monkeypatch)
+    kept = [place for place, _, _ in told.analysis.datas]
+    assert kept == ["x-1.dist-info/METADATA", "certifi/RECORD", "app/assets/licences.json"]
