@@ -36,14 +36,14 @@ inline std::vector<uint8_t> random_weights(ggml_type type, int64_t n_per_row, in
     return out;
 }
 
-// False: it could not be written.
-inline bool write_random_qwen35(const std::string & path, const qwen35_shape & s, ggml_type type) {
+// Each `interval`-th layer is attention, the others are delta nets. False: it could not be written.
+inline bool write_random_qwen35(const std::string & path, const qwen35_shape & s, ggml_type type, int n_layers = 2, int interval = 2) {
     gguf_context_ptr file(gguf_init_empty());
     gguf_context * g = file.get();
     const auto number = [&](const char * key, int64_t value) { gguf_set_val_u32(g, (std::string("qwen35.") + key).c_str(), uint32_t(value)); };
     gguf_set_val_str(g, "general.architecture", "qwen35");
     gguf_set_val_str(g, "tokenizer.ggml.model", "none");
-    number("block_count", 2);
+    number("block_count", n_layers);
     number("context_length", 262144);
     number("embedding_length", s.n_embd);
     number("feed_forward_length", s.n_ff);
@@ -52,7 +52,7 @@ inline bool write_random_qwen35(const std::string & path, const qwen35_shape & s
     number("attention.key_length", s.head_dim);
     number("attention.value_length", s.head_dim);
     number("rope.dimension_count", s.head_dim / 4);
-    number("full_attention_interval", 2);
+    number("full_attention_interval", interval);
     number("ssm.conv_kernel", 4);
     number("ssm.state_size", s.state_dim);
     number("ssm.group_count", s.n_key_heads);
@@ -65,7 +65,7 @@ inline bool write_random_qwen35(const std::string & path, const qwen35_shape & s
     gguf_set_arr_data(g, "qwen35.rope.dimension_sections", GGUF_TYPE_INT32, sections, 4);
 
     std::mt19937 random(20);
-    ggml_context_ptr tensors(ggml_init({ 64 * ggml_tensor_overhead(), nullptr, /*no_alloc*/ true }));
+    ggml_context_ptr tensors(ggml_init({ (16 * size_t(n_layers) + 8) * ggml_tensor_overhead(), nullptr, /*no_alloc*/ true }));
     std::vector<std::vector<uint8_t>> data; // until it is written
     const auto add = [&](const std::string & name, ggml_type t, int64_t n_in, int64_t n_out, std::vector<uint8_t> values) {
         ggml_tensor * x = n_out > 0 ? ggml_new_tensor_2d(tensors.get(), t, n_in, n_out) : ggml_new_tensor_1d(tensors.get(), t, n_in);
@@ -90,11 +90,11 @@ inline bool write_random_qwen35(const std::string & path, const qwen35_shape & s
     const int64_t keys = s.n_key_heads * s.state_dim, values = s.n_value_heads * s.state_dim;
     matrix("token_embd.weight", s.n_embd, s.n_vocab); // and the head
     vector("output_norm.weight", s.n_embd, 1.0f, 0.1f);
-    for (int layer = 0; layer < 2; ++layer) {
+    for (int layer = 0; layer < n_layers; ++layer) {
         const std::string p = "blk." + std::to_string(layer) + ".";
         vector(p + "attn_norm.weight", s.n_embd, 1.0f, 0.1f);
         vector(p + "post_attention_norm.weight", s.n_embd, 1.0f, 0.1f);
-        if (layer == 0) {
+        if ((layer + 1) % interval != 0) {
             matrix(p + "attn_qkv.weight", s.n_embd, 2 * keys + values);
             matrix(p + "attn_gate.weight", s.n_embd, values);
             add(p + "ssm_conv1d.weight", GGML_TYPE_F32, 4, 2 * keys + values, random_weights(GGML_TYPE_F32, 4, 2 * keys + values, 0.5f, random));

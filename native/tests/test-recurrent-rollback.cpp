@@ -10,6 +10,8 @@
 // Flash attention is off, it alone gives 7e-4. Where both runs have batches of one shape, on the CPU the logits must
 // have the same bits.
 
+#include "random-qwen35.h"
+
 #include "ggml-backend.h"
 #include "llama-cpp.h"
 #include "llama.h"
@@ -17,8 +19,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -351,6 +356,27 @@ void stopped() {
     check_close(r.pass(a, 1), cold(beside + a, BLOCK), "its neighbour");
 }
 
+// A prompt takes the most operations where the rollback is one of plain operations: as many layers as the largest have.
+void many_layers() {
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / ("many-layers-" + std::to_string(std::random_device()()) + ".gguf");
+    const qwen35_shape shape = { 256, 256, 2, 1, 256, 1, 1, 128, 256 };
+    check(write_random_qwen35(path.string(), shape, GGML_TYPE_F32, 64, 4), "cannot write");
+    setenv("LLAMA_GDN_CHUNKED", "1", 1);
+    {
+        const llama_model_ptr large(llama_model_load_from_file(path.string().c_str(), llama_model_default_params()));
+        llama_context_params params = llama_context_default_params();
+        params.n_ctx    = 1024;
+        params.n_batch  = params.n_ubatch = 512;
+        params.n_rs_seq = N_TRACE;
+        const llama_context_ptr ctx(large ? llama_init_from_model(large.get(), params) : nullptr);
+        check(ctx != nullptr, "no context");
+        ids prompt(512, 7);
+        check(ctx && llama_decode(ctx.get(), llama_batch_get_one(prompt.data(), int(prompt.size()))) == 0, "llama_decode failed");
+    }
+    unsetenv("LLAMA_GDN_CHUNKED");
+    std::filesystem::remove(path);
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -393,6 +419,7 @@ int main(int argc, char ** argv) {
         { "saved and loaded",              saved_and_loaded },
         { "removed",                       removed },
         { "stopped",                       stopped },
+        { "many layers",                   many_layers },
     };
     for (const auto & [title, test] : cases) {
         const int before = n_failed;
