@@ -14,6 +14,7 @@ from app import paths
 from app.binding import backends, devices, trials
 from app.binding.backends import Trial, backend_name, try_out
 from app.binding.records import DeviceInfo
+from app.errors import DeviceError
 
 AT_LOAD = (
     "#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void f(void)"
@@ -134,3 +135,12 @@ def test_a_damaged_memory_is_no_answer(folder: Path, kept: str) -> None:
     assert trials.remembered("x") == trial
     trials.forget("x")
     assert trials.remembered("x") is None
+
+
+def test_what_is_to_be_done_where_a_driver_does_not_start(
+    built: Path,
+) -> None:
+    with pytest.raises(DeviceError) as raised:
+        backends.load_backend.__wrapped__(built / "libggml-other.so")
+    assert raised.value.remedy
+    assert raised.value.remedy.startswith("Update the graphics card's driver. ")
