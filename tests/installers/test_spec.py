@@ -88,6 +88,8 @@ def evaluated(system: str, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         files = [(place, f"/from/{place}", "BINARY") for place in FILES]
         files += [(place, target, "SYMLINK") for place, target in LINKS.items()]
         datas = [(place, f"/from/{place}", "DATA") for place in DATAS]
+        # Where PyInstaller lays those that it makes itself.
+        datas.append(("libQt6Only.so.6", f"{QT}/lib/libQt6Only.so.6", "SYMLINK"))
         told.analysis = SimpleNamespace(
             scripts=scripts, options=options, binaries=files, datas=datas, pure=[]
         )
