@@ -72,7 +72,7 @@ elif [ -e "$program" ] || [ -L "$program" ]; then
 fi
 
 mkdir -p "$prefix/lib" "$prefix/bin" "$prefix/share"
-rm -rf "$app.new"
+rm -rf "$app.new" "$app.old"
 mkdir "$app.new"
 cp -R "$here/slipstream" "$here/_internal" "$here/uninstall.sh" "$here/share" "$here/LICENSE" \
     "$app.new/"
@@ -90,8 +90,10 @@ for list in "$app/$backends"/*.json; do
     fi
 done
 if [ -n "$system" ]; then chmod -R a+rX "$app.new"; fi
-rm -rf "$app"
+# Never half of it: in the old one may lie what only an administrator can take away.
+if [ -e "$app" ]; then mv "$app" "$app.old"; fi
 mv "$app.new" "$app"
+rm -rf "$app.old" || printf 'install.sh: take this away yourself: %s\n' "$app.old" >&2
 ln -sf "$target" "$program"
 printf '%s\n' "$program" > "$app/installed"
 

@@ -454,6 +454,23 @@ class TestInstallScript:
             "libggml-cuda.json": "added",
         }
 
+    def test_an_old_one_that_cannot_be_removed_is_no_hindrance(
+        self, unpacked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        home = tmp_path / "home"
+        assert self.run(unpacked / "install.sh", home).returncode == 0
+        rm = tmp_path / "bin/rm"
+        rm.parent.mkdir()
+        rm.write_text(f'#!/bin/sh\nfor f; do [ ! -e "$f/installed" ] || exit 1; done\n'
+                      f'exec {shutil.which("rm")} "$@"\n')  # fmt: skip
+        rm.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{rm.parent}{os.pathsep}{os.environ['PATH']}")
+        done = self.run(unpacked / "install.sh", home)
+        assert done.returncode == 0, done.stderr
+        assert f"yourself: {home}/.local/lib/slipstream.old" in done.stderr
+        program = home / ".local/bin/slipstream"
+        assert subprocess.check_output([program], text=True) == "started\n"
+
     def test_what_it_leaves_beside_the_app(self, unpacked: Path, tmp_path: Path) -> None:
         assert self.run(unpacked / "install.sh", tmp_path / "home").returncode == 0
         assert (tmp_path / "home/.local/lib/slipstream/LICENSE").read_text() == "MIT"
