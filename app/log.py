@@ -35,6 +35,7 @@ def start(file: Path, verbosity: int = 0) -> None:
     """
     stop()
     _catch_uncaught()
+    _hear_others()
     level = _stderr_level(verbosity)
     _ROOT.setLevel(logging.DEBUG)
     if sys.stderr is not None:  # a windowed build has none
@@ -71,6 +72,22 @@ def _add(handler: logging.Handler, level: int, fields: str) -> None:
     handler.setFormatter(logging.Formatter(fields))
     _ROOT.addHandler(handler)
     _handlers.append(handler)
+
+
+def _hear_others() -> None:
+    """Warnings of other packages, on stderr as without us.
+
+    The first that speaks through the root logger by `logging.debug` would else have a handler
+    made there by `logging.basicConfig`, and that one would print all of ours, whatever its level.
+    """
+    if sys.stderr is None:
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: record.name.partition(".")[0] != _ROOT.name)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    _undo.append(lambda: root.removeHandler(handler))
 
 
 def _catch_uncaught() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -123,3 +124,20 @@ def test_a_path_that_is_no_utf8_can_be_logged(
     LOGGER.info("caf\udce9")
     assert "caf\\udce9" in (tmp_path / "log").read_text(encoding="utf-8")
     assert capsys.readouterr().err == ""
+
+
+def test_a_package_that_speaks_through_the_root_does_not_print_ours(tmp_path: Path) -> None:
+    script = (
+        "import logging, sys\n"
+        "from pathlib import Path\n"
+        "from app import log\n"
+        "log.start(Path(sys.argv[1]))\n"
+        "logging.debug('as ziafont does')\n"
+        "logging.getLogger('app.convert').debug('ours')\n"
+        "logging.getLogger('app.convert').warning('our warning')\n"
+        "logging.getLogger('others').info('theirs')\n"
+        "logging.getLogger('others').warning('their warning')\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines() == ["WARNING: our warning", "their warning"]
