@@ -8,12 +8,10 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from app import paths
-from app.__main__ import main
 from app.cli.tool import COMMANDS
 from app.engine import FakeEngine
 from tests.cli.support import Slipstream
@@ -55,13 +53,6 @@ def test_a_fault_of_ours_is_one_object_too(
     assert str(paths.log_file()) in error["remedy"]
     assert [record.message for record in caplog.records] == ["unexpected"]
     assert "ZeroDivisionError" in paths.log_file().read_text(encoding="utf-8")
-
-
-def test_without_arguments_the_window_opens(monkeypatch: pytest.MonkeyPatch) -> None:
-    window = ModuleType("app.ui.application")
-    window.run = lambda: 7  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, window.__name__, window)
-    assert main([]) == 7
 
 
 def test_as_a_process(tmp_path: Path) -> None:

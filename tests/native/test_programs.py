@@ -22,7 +22,7 @@ def test_every_way_to_run_the_gated_delta_net_agrees(program: RunProgram) -> Non
 
 def test_what_is_taken_back_was_never_there(program: RunProgram, demo_target: Path) -> None:
     shown = program("test-recurrent-rollback", demo_target)
-    assert len(re.findall(r" ok, error ", shown)) == 9
+    assert len(re.findall(r" ok, error ", shown)) == 10
 
 
 def test_a_device_that_lacks_fails_or_throws(

@@ -19,7 +19,7 @@ from tests.native.server.running import N_CTX, Server, arguments, check_same
 from tests.native.server.test_speculative_simple import run
 
 ON = {"LLAMA_SPEC_GPU_SAMPLE": "1"}
-N = 64
+N, BLOCK = 64, 16
 SAMPLED: dict[str, Any] = {"temperature": 1.0, "top_k": 40, "top_p": 0.95, "min_p": 0.02}
 # What is not left to the device: neither greedy nor sampled.
 HOST = [
@@ -88,7 +88,9 @@ def test_a_greedy_request_copies_no_logits_after_its_first_token(
     for server in (plain, drafted):
         for question in questions:
             reply = server.cold(question, N)
-            assert chosen_on_device(server)[-1] == len(reply.ids) - 1
+            # The last round of an answer that ended may have chosen what would have come behind it.
+            behind = chosen_on_device(server)[-1] - (len(reply.ids) - 1)
+            assert behind == 0 or (server is drafted and len(reply.ids) < N and 0 < behind < BLOCK)
             # probabilities are the host's: the same greedy request by the other way
             by_host = server.cold(question, N, n_probs=1)
             assert chosen_on_device(server)[-1] == 0
@@ -226,7 +228,9 @@ def test_temperature_zero_is_greedy(
         for question in questions[-2:]:
             reply = server.cold(question, N)
             check_same(plain, question, plain.cold(question, N), reply)
-            assert chosen_on_device(server)[-1] == len(reply.ids) - 1
+            # The last round of an answer that ended may have chosen what would have come behind it.
+            behind = chosen_on_device(server)[-1] - (len(reply.ids) - 1)
+            assert behind == 0 or (server is drafted and len(reply.ids) < N and 0 < behind < BLOCK)
 
 
 @pytest.mark.parametrize("more", HOST, ids=lambda more: next(iter(more)))
