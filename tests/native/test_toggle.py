@@ -70,9 +70,12 @@ def test_it_can_be_switched_at_any_moment(folder: Path) -> None:
     assert part
     assert seen["anew"].startswith(part)
     assert seen["notices"] == []
-    # The first switches leave what is loaded once: drivers, shaders, the allocator's reserve.
-    first, *_, last = seen["resident"][1:]
-    assert last < 1.05 * first
+    # The first switches leave what is loaded once: drivers, shaders. After each of the others some
+    # 30 MiB more or less are there by chance, so the highest of a half is compared.
+    after = seen["resident"][1:]
+    half = len(after) // 2
+    assert half >= 5
+    assert max(after[half:]) < 1.05 * max(after[:half])
 
 
 @pytest.mark.timeout(300)
