@@ -3,7 +3,7 @@
     python -m assets.demo.train.asked [--program slipstream]
 
 writes asked.md: each question with its answer, whether that is right, and why not. Right or wrong
-is what a person says who has read the answer: a mark stays while the answer does, and what is new
+is what a reader of the answer says: a mark stays while the answer does, and what is new
 is marked "unread".
 """
 
@@ -60,7 +60,7 @@ def write(answers: dict[str, str], read: dict[tuple[str, str], str], told: str) 
     count = Counter(mark.split(":")[0] for *_, mark in rows)
     return "\n".join([
         "# 40 questions of a stranger\n",
-        "Written after the training, asked once, with `python -m assets.demo.train.asked`; the marks are a person's"
+        "Written after the training, asked once, with `python -m assets.demo.train.asked`; the marks are a reader's"
         f" reading. Answered by {told}.\n",
         ", ".join(f"{number} {mark}" for mark, number in count.most_common()) + ".\n",
         "| | question | answer | read as |", "|---:|---|---|---|",
