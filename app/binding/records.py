@@ -156,9 +156,7 @@ class NativeRound:
 
     reason: WidthReason
     drafted: tuple[int, ...]
-    emitted: tuple[
-        int, ...
-    ]  # the last is -1 where a logit that it was to be chosen by is not finite
+    emitted: tuple[int, ...]  # the last is -1 where the logits for it are not all finite
     own: int  # of the drafted tokens, the first ones that are the drafter's
     head_rows: int  # that the draft read; 0 where the drafter made none
     syncs: int

@@ -676,18 +676,20 @@ class MainWindow(QMainWindow):
         self._devices = devices
         self.header.set_devices(devices)
         self._devices_found.emit(devices)
-        gpu = preferred_gpu(devices)
-        if self._wants_gpu and gpu and gpu.usable and not self.loader.activity:
+        if self._wants_gpu and self._has_gpu() and not self.loader.activity:
             self.notices.drop("model")
             self.controller.load()
+
+    def _has_gpu(self) -> bool:
+        gpu = preferred_gpu(self._devices)
+        return gpu is not None and gpu.usable
 
     def _tell(self, error: SlipstreamError, topic: str = "") -> Notice:
         return self.notices.add(error.message, error.remedy, level="error", topic=topic)
 
     def _tell_no_model(self, error: SlipstreamError) -> None:
         """It could not be loaded, or went with its device: with the buttons that may mend it."""
-        gpu = preferred_gpu(self._devices)
-        self._wants_gpu = self.flow.current.backend == "gpu" and not (gpu and gpu.usable)
+        self._wants_gpu = self.flow.current.backend == "gpu" and not self._has_gpu()
         told = self._tell(error, "model")
         if isinstance(error, OutOfMemoryError) and self.flow.current.n_ctx is not None:
             told.add_button("Fit the context").clicked.connect(lambda: self.flow.change(n_ctx=None))
