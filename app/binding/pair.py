@@ -64,12 +64,14 @@ class NativePair:
         n_ubatch: int = 512,
         threads: int | None = None,
         draft_rows: int | None = None,
+        least_share: float = 0.0,
         progress: Callable[[float], bool] | None = None,
     ) -> None:
         """`device` None is the CPU; `draft_device` None: the drafter runs where the target
         does. `kv_type` is how the target's attention keeps keys and values ("q8_0"); None: as
         exact as the weights are. `n_ctx` None: as much context as fits. `threads` None: one a
-        core. `draft_rows`: of the head, that a draft reads; None: as many as pay.
+        core. `draft_rows`: of the head, that a draft reads; None: as many as pay. Where fewer than
+        `least_share` of the layers fit on the device, that is an OutOfMemoryError.
 
         `progress` gets fractions from 0 to 1; False from it cancels the load.
         """
@@ -83,7 +85,7 @@ class NativePair:
         options = _options(
             target, draft, device, draft_device, kv_type, n_ctx, n_ubatch, threads, draft_rows
         )
-        options.progress = callback
+        options.least_share, options.progress = least_share, callback
         error = Error()
         check(self._lib.slip_load(byref(options), byref(self._handle), byref(error)), error)
         try:

@@ -50,6 +50,7 @@ class LoadOptions(Structure):
         ("n_ubatch", c_int32),
         ("n_threads", c_int32),
         ("draft_rows", c_int32),
+        ("least_share", c_float),
         ("progress", ProgressCallback),
         ("user", c_void_p),
     ]

@@ -305,7 +305,7 @@ def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, 
     if params.draft and params.draft_backend:
         draft_device = choose_device(params.draft_backend, known)[0].name
 
-    def load(device: DeviceInfo, draft_device: str | None) -> NativePair:
+    def load(device: DeviceInfo, draft_device: str | None, least_share: float = 0.0) -> NativePair:
         return NativePair(
             params.target,
             params.draft,
@@ -315,6 +315,7 @@ def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, 
             n_ctx=params.n_ctx,
             n_ubatch=params.n_ubatch,
             threads=params.threads,
+            least_share=least_share,
             progress=progress,
         )
 
@@ -327,17 +328,17 @@ def _load(params: LoadParams, progress: OnProgress | None) -> tuple[NativePair, 
     if (_gain(params, device, cpu, 1.0) or 1.0) * FASTER < 1.0:
         return load(cpu, draft_device), f"{device.description} was measured to be slower."
     try:
-        native = load(device, draft_device)
+        return load(device, draft_device, _least_share(params, device, cpu)), ""
     except DeviceError as error:
         return load(cpu, draft_device), error.message
-    if why := _too_few(native, _gain(params, device, cpu, _share(native))):
-        native.close()
-        return load(cpu, draft_device), why
-    return native, ""
 
 
-def _share(native: NativePair) -> float:
-    return native.info.n_layers_device / native.info.n_layers
+def _least_share(params: LoadParams, device: DeviceInfo, cpu: DeviceInfo) -> float:
+    """Of the layers: with fewer on a graphics card, the CPU alone is expected to be as fast."""
+    if (gain := _gain(params, device, cpu, 0.5)) is None:
+        return _FEW
+    layer = 2 / gain - 1  # the time of one there, as a share of what it takes on the CPU
+    return min(1.0, (1 - 1 / FASTER) / (1 - layer)) if layer < 1 else 1.0
 
 
 def _gain(params: LoadParams, device: DeviceInfo, cpu: DeviceInfo, share: float) -> float | None:
@@ -345,19 +346,6 @@ def _gain(params: LoadParams, device: DeviceInfo, cpu: DeviceInfo, share: float)
     with contextlib.suppress(OSError):
         return expected_gain(device, cpu, models_key_of(params), share)
     return None
-
-
-def _too_few(native: NativePair, gain: float | None) -> str:
-    """Why the CPU alone is expected to be as fast as with some of the layers on a graphics card;
-    empty where it is not, and where all are there."""
-    share = _share(native)
-    if share == 1.0 or (gain >= FASTER if gain else share >= _FEW):
-        return ""
-    info, known = native.info, ", by what was measured" if gain else ""
-    return (
-        f"Only {info.n_layers_device} of {info.n_layers} layers fit on {info.device.description}: "
-        f"the CPU alone is expected to be as fast{known}."
-    )
 
 
 def _described(native: NativePair, params: LoadParams, fallback: str) -> LoadedModel:

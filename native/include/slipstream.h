@@ -140,6 +140,8 @@ typedef struct slip_load_options {
                                * pay, on a graphics card all; the vocabulary's number or more for all. The set follows
                                * the text, and while it lacks too much of that a draft reads the whole head. No text
                                * depends on it */
+    float         least_share; /* of the target's layers, from 0 to 1: where fewer fit on its device, the load is
+                               * SLIP_ERROR_MEMORY, before any weight is read */
     slip_progress progress;   /* may be NULL */
     void *        user;
 } slip_load_options;

@@ -204,10 +204,11 @@ constexpr int32_t k_most_threads = 1024;
 
 const slip_load_options & checked(const slip_load_options & options) {
     if (options.n_ctx < 0 || options.n_ctx > k_most_tokens || options.n_ubatch < 8 || options.n_ubatch > k_most_tokens ||
-            options.n_threads < 0 || options.n_threads > k_most_threads || options.draft_rows < 0) {
-        throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch, threads or rows of the head are out of range.",
+            options.n_threads < 0 || options.n_threads > k_most_threads || options.draft_rows < 0 ||
+            !(options.least_share >= 0.0f && options.least_share <= 1.0f)) {
+        throw slip_failure(SLIP_ERROR_OPTION, "Context, micro-batch, threads, rows of the head or share of the layers are out of range.",
             "Use a context and a micro-batch of 8 to " + std::to_string(k_most_tokens) + " tokens, and up to " +
-                std::to_string(k_most_threads) + " threads.");
+                std::to_string(k_most_threads) + " threads, and a share of 0 to 1.");
     }
     return options;
 }
@@ -496,6 +497,12 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
         const placed found = estimated(load);
         n_ctx           = found.estimate.n_ctx;
         n_layers_device = found.n_layers_device;
+        if (n_layers_device < options.least_share * load.n_layers()) {
+            throw slip_failure(SLIP_ERROR_MEMORY,
+                "Only " + std::to_string(n_layers_device) + " of " + std::to_string(load.n_layers()) + " layers fit on " +
+                    slip_device_describe(load.device).description + ": the CPU alone is expected to be as fast.",
+                "Choose the CPU, a smaller quantisation or a shorter context.");
+        }
     }
     slip_models out = load.models(n_layers_device, /*measure*/ false);
     for (int32_t n = n_ctx;; n = std::max(k_ctx_least, n / 2)) {

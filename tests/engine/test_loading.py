@@ -8,7 +8,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import gguf
@@ -23,6 +22,7 @@ from app.errors import (
     DeviceError,
     ModelFileError,
     OptionError,
+    OutOfMemoryError,
     PairMismatchError,
     SlipstreamError,
     TemplateError,
@@ -313,17 +313,17 @@ def test_a_place_asked_for_the_drafter_survives_a_gpu_that_is_too_small(
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """A graphics card on which `n` of 32 layers fit; `loads` is where a pair was loaded, and
-    `closed` how many were again."""
-    found: dict[str, Any] = {"n": 32, "loads": [], "closed": 0}
+    `refused` how many of those had too few layers there."""
+    found: dict[str, Any] = {"n": 32, "loads": [], "refused": 0}
 
     class Partly:
-        def __init__(self, *_: object, device: str | None, **__: object) -> None:
+        def __init__(
+            self, *_: object, device: str | None, least_share: float, **__: object
+        ) -> None:
             found["loads"].append(device or "CPU")
-            n, on = (found["n"], FAKE_GPU) if device else (32, FAKE_CPU)
-            self.info = SimpleNamespace(n_layers=32, n_layers_device=n, device=on)
-
-        def close(self) -> None:
-            found["closed"] += 1
+            if device and found["n"] < least_share * 32:
+                found["refused"] += 1
+                raise OutOfMemoryError(f"Only {found['n']} fit.", remedy="Choose the CPU.")
 
     monkeypatch.setattr(pair, "NativePair", Partly)
     monkeypatch.setattr(pair, "devices", lambda: (FAKE_CPU, FAKE_GPU))
@@ -351,9 +351,8 @@ def test_a_card_for_few_of_the_layers_is_no_default(
     card["n"] = n
     _, why = pair._load(card["params"], None)
     assert card["loads"] == loads
-    assert card["closed"] == len(loads) - 1
-    fits = f"Only {n} of 32 layers fit on Scripted GPU: the CPU alone is expected to be as fast."
-    assert why == (fits if n < 8 else "")
+    assert card["refused"] == len(loads) - 1
+    assert why == (f"Only {n} fit." if n < 8 else "")
 
 
 @pytest.mark.parametrize("asked", [{"backend": Backend.GPU}, {"device": "GPU0"}])
@@ -371,8 +370,13 @@ def test_what_was_measured_is_better_than_a_share(card: dict[str, Any]) -> None:
     assert pair._load(card["params"], None)[1] == ""
     card["n"] = 16
     measured(card, cpu=10.0, gpu=9.0, share=16 / 32)
-    assert "by what was measured" in pair._load(card["params"], None)[1]
-    assert card["loads"] == ["GPU0", "GPU0", "CPU"]
+    assert pair._load(card["params"], None)[1] == "Only 16 fit."
+    measured(card, cpu=10.0, gpu=20.0)  # whole: a layer takes half of the time there
+    measured(card, cpu=10.0, gpu=10.0 / 0.875, share=8 / 32)
+    for card["n"], loads in ((6, ["GPU0"]), (5, ["GPU0", "CPU"])):  # 2 / 11 of the layers
+        card["loads"].clear()
+        pair._load(card["params"], None)
+        assert card["loads"] == loads
 
 
 @pytest.mark.parametrize(("gpu", "place"), [(9.5, "GPU0"), (8.0, "CPU")])

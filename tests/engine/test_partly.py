@@ -34,6 +34,8 @@ def test_as_many_layers_as_fit_with_the_context_that_was_asked_for(
     prompt = loaded.tokenize("What is DFlash?")
     plain, drafted = (answer(loaded, prompt, width) for width in (0, 7))
     loaded.close()
+    with pytest.raises(OutOfMemoryError, match=f"Only {info.n_layers_device} of {info.n_layers} "):
+        NativePair(*files, device=place(), n_ctx=N_CTX, threads=1, least_share=0.99)
     assert before.n_ctx == info.n_ctx == N_CTX
     assert 0 < info.n_layers_device < info.n_layers
     for told, taken in zip(memories(before.footprint), memories(info.footprint), strict=True):
