@@ -693,7 +693,7 @@ def package_app(
             ) from exc
         lay_backend(library, lib)
     made = ["-P", "-m", "slipstream_package", "--dist", dist, "--epoch", str(commit_time())]
-    made += ["--work", cache_dir() / "package", *options]
+    made += ["--work", cache_dir() / "package", "--cache", cache_dir(), *options]
     env = {"PYTHONPATH": str(ROOT / "installers"), "QT_QPA_PLATFORM": "offscreen"}
     return call([python_of(environment), *made], env=env)
 

@@ -2,6 +2,7 @@
 runs in an environment that has what installers/lock/package.txt names, the engine and the app.
 
     freeze.py    PyInstaller's folder, made small and the same each time
+    lighter.py   what of others' libraries nothing calls, taken out
     elf.py       what programs and libraries ask of a system
     parts.py     whose work is inside: from where each file came, and under which licence
     sbom.py      the same for machines, as CycloneDX

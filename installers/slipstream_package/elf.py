@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -49,6 +50,50 @@ def needs(file: Path) -> Needs:
                 for library, symbols in section.iter_versions():
                     versions |= {(library.name, symbol.name) for symbol in symbols}
     return Needs(tuple(libraries), frozenset(versions))
+
+
+def undefined(file: Path) -> set[str]:
+    """Names that it asks other libraries for."""
+    return {line.split()[-1].partition("@")[0] for line in _names(file, "--undefined-only")}
+
+
+def defined(file: Path) -> set[str]:
+    """Names that others may ask it for."""
+    return {line.split()[-1].partition("@")[0] for line in _names(file, "--defined-only")}
+
+
+def only_object(file: Path) -> tuple[str, bytes]:
+    """Name and content of what a library of 64 bits has that is data and nothing else.
+
+    Raises PackageError where it has more.
+    """
+    names = _names(file, "--defined-only")
+    if len(names) != 1:
+        raise PackageError(f"{file.name} has {len(names)} names, where one was expected")
+    value, _, name = names[0].split()
+    content, start = file.read_bytes(), int(value, 16)
+    (table,), (size, count) = (
+        struct.unpack_from("<Q", content, 0x28),
+        struct.unpack_from("<HH", content, 0x3A),
+    )
+    for row in range(count):
+        address, offset, length = struct.unpack_from("<QQQ", content, table + row * size + 16)
+        if address <= start < address + length:
+            return name, content[offset + start - address : offset + length]
+    raise PackageError(f"{file.name}: `{name}` is in no section")
+
+
+def _names(file: Path, which: str) -> list[str]:
+    """Of the table that the loader reads, as lines of `nm`."""
+    try:
+        done = subprocess.run(
+            ["nm", "--dynamic", which, str(file)], capture_output=True, text=True, check=True
+        )
+    except OSError as exc:
+        raise PackageError("there is no `nm`: apt-get install binutils") from exc
+    except subprocess.CalledProcessError as exc:
+        raise PackageError(f"`nm` cannot read {file.name}: {exc.stderr.strip()}") from exc
+    return done.stdout.splitlines()
 
 
 def floor(folder: Path) -> dict[str, tuple[str, Path]]:

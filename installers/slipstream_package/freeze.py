@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import desktop, elf
+from . import desktop, elf, lighter
 from .errors import PackageError
 from .parts import Part, read
 
@@ -19,8 +19,8 @@ LICENCES = "licences.json"  # the spec writes it, of all that it lays
 ENGINE = "llama_cpp"
 
 
-def freeze(work: Path, epoch: int) -> tuple[Path, list[Part]]:
-    """The folder, and whose work is in it.
+def freeze(work: Path, cache: Path, epoch: int) -> tuple[Path, list[Part]]:
+    """The folder, and whose work is in it; what was compiled for it was so in `cache`.
 
     Built from nothing: what PyInstaller keeps of a build before is not looked into.
     """
@@ -46,8 +46,9 @@ def freeze(work: Path, epoch: int) -> tuple[Path, list[Part]]:
         raise PackageError("PyInstaller failed, see above")
     folder = work / "out" / "slipstream"
     if sys.platform.startswith("linux"):
+        lighter.lighten(folder / "_internal")
         _strip(folder)
-        look_for_builder(folder, (work, SPEC.parents[1], Path(sys.prefix)))
+        look_for_builder(folder, (work, cache, SPEC.parents[1], Path(sys.prefix)))
     return folder, read(work / LICENCES)
 
 
@@ -84,16 +85,19 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def _strip(folder: Path) -> None:
-    """Python's own libraries, which are built with what a debugger reads, and modules of wheels.
+    """What only a debugger reads, out of Python's own libraries, modules of wheels, ICU and the
+    engine.
 
     Not libraries that were moved into wheels (`NAME.libs`): their tables were laid anew, and
-    `strip` is known to break those. Not the program, which has its archive behind it.
+    `strip` is known to break those. Qt's are without it. Not the program, which has its archive
+    behind it.
     """
     internal = folder / "_internal"
     chosen = [
         file
         for file in elf.files(internal)
-        if not any(part.endswith(".libs") or part in ("PySide6", "shiboken6", ENGINE)
+        if file.name.startswith("libicu")
+        or not any(part.endswith(".libs") or part in ("PySide6", "shiboken6")
                    for part in file.relative_to(internal).parts)
     ]  # fmt: skip
     elf.strip(chosen)
@@ -117,7 +121,7 @@ def _part(place: Path) -> str:
         ("translations" in parts, "translations of Qt"),
         ("PySide6" in parts and name.endswith((".abi3.so", ".11")), "Qt's bindings for Python"),
         ("PySide6" in parts or "shiboken6" in parts, "Qt"),
-        ("numpy" in parts or "numpy.libs" in parts, "NumPy with OpenBLAS"),
+        ("numpy" in parts or "numpy.libs" in parts, "NumPy"),
         ("cryptography" in parts, "cryptography (the system's store of secrets)"),
         ("tokenizers" in parts, "tokenizers"),
         ("hf_xet" in parts, "hf_xet (downloads)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -16,16 +17,14 @@ from .parts import Part
 # ELF, PE, Mach-O of one and of several processors.
 CODE = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 
+# Where the compiler of Rust had a crate's source, which the crate's messages tell.
+CRATE = re.compile(rb"/registry/src/[^/\0]+/([A-Za-z0-9_-]+)-(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)/")
+
 
 def bill(parts: Sequence[Part], folder: Path, version: str, epoch: int) -> str:
     """Parts as libraries, and each program and library of the folder as a file with its hash."""
     components = [_component(part) for part in parts] + [
-        {
-            "type": "file",
-            "bom-ref": f"file:{file.relative_to(folder).as_posix()}",
-            "name": file.relative_to(folder).as_posix(),
-            "hashes": [{"alg": "SHA-256", "content": _sha256(file)}],
-        }
+        _file(file, file.relative_to(folder).as_posix())
         for file in sorted(folder.rglob("*"))
         if file.is_file() and not file.is_symlink() and (_is_code(file) or "demo" in file.parts)
     ]
@@ -54,6 +53,34 @@ def _component(part: Part) -> dict[str, Any]:
         value["version"] = part.version
     # By name: whether it is an expression of SPDX is the part's own affair.
     return value | {"licenses": [{"license": {"name": part.licence}}]}
+
+
+def _file(file: Path, name: str) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "type": "file",
+        "bom-ref": f"file:{name}",
+        "name": name,
+        "hashes": [{"alg": "SHA-256", "content": _sha256(file)}],
+    }
+    within = [
+        {
+            "type": "library",
+            "bom-ref": f"file:{name}#{crate}@{version}",
+            "name": crate,
+            "version": version,
+            "purl": f"pkg:cargo/{crate}@{quote(version)}",
+        }
+        for crate, version in crates(file.read_bytes())
+    ]
+    return value | ({"components": within} if within else {})
+
+
+def crates(content: bytes) -> list[tuple[str, str]]:
+    """Names and versions of the crates of Rust that a program or library names in its messages.
+
+    One that says nothing is not among them.
+    """
+    return sorted({(name.decode(), version.decode()) for name, version in CRATE.findall(content)})
 
 
 def _is_code(file: Path) -> bool:

@@ -208,6 +208,21 @@ def test_the_bill_names_parts_and_files(tmp_path: Path) -> None:
     assert len(refs) == len(set(refs))
 
 
+def test_crates_within_a_library_are_named_by_its_messages(tmp_path: Path) -> None:
+    said = (
+        b"\x7fELF/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/aws-lc-rs-1.18.1/src/a.rs"
+        b"\0/x/registry/src/index.crates.io-1/wasi-0.11.0+wasi-1/b.rs/registry/src/i/aws-lc-rs-1.18.1/"
+        b"registry/src/index/no-version/c.rs"
+    )
+    (tmp_path / "lib.abi3.so").write_bytes(said)
+    (file,) = json.loads(sbom.bill([], tmp_path, "1.2", 0))["components"]
+    assert [crate["purl"] for crate in file["components"]] == [
+        "pkg:cargo/aws-lc-rs@1.18.1",
+        "pkg:cargo/wasi@0.11.0%2Bwasi-1",
+    ]
+    assert sbom.crates(b"none") == []
+
+
 class TestParts:
     @pytest.fixture
     def found(self, monkeypatch: pytest.MonkeyPatch) -> None:
