@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,6 @@ from tests.native.server.running import Reply, Server, arguments, check_same
 
 BLOCK = 16  # the drafter's
 LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
-OPENING = 4  # tokens before the end of a prompt, where a chat goes on: it opens what is thought
 DELIMITERS = [
     {"role": role, "delimiter": f"<|im_start|>{role}\n"} for role in ("user", "assistant")
 ]
@@ -162,32 +163,114 @@ def test_second_turn_regenerate_and_edit_equal_a_cold_run(drafted: Server, plain
     assert reused > 0
 
 
+@pytest.mark.parametrize("think", [True, False])
 def test_a_chat_goes_on_from_what_stayed_on_the_device(
-    tools: Path, pair: Pair, plain: Server, tmp_path: Path
+    tools: Path, pair: Pair, plain: Server, tmp_path: Path, think: bool
 ) -> None:
-    """The next turn, another last question, and a turn behind another chat read what is new."""
+    """The next turn, another last question, and a turn behind another chat read what is new.
+    What opens an answer, with an empty thought or without, is in no later prompt."""
     log = tmp_path / "log"
+    [begins] = plain.tokens("<|im_start|>")
     with Server(tools, arguments(pair), log) as server:
 
-        def asked(*chat: str) -> tuple[Reply, int]:
-            prompt = plain.tokens(plain.render(*chat, think=True))
+        def asked(*chat: str) -> tuple[Reply, int, int]:
+            """(reply, where its answer is opened, length of its prompt)"""
+            prompt = plain.tokens(plain.render(*chat, think=think))
             reply = server.complete(prompt, 24, message_delimiters=DELIMITERS)
             check_same(plain, prompt, plain.cold(prompt, 24), reply)
-            return reply, len(prompt)
+            return reply, len(prompt) - 1 - prompt[::-1].index(begins), len(prompt)
 
-        first, n_first = asked("My password is walnut-58. Please remember it.")
+        first, opened, n_first = asked("My password is walnut-58. Please remember it.")
         begun = ("My password is walnut-58. Please remember it.", first.text)
-        second, n_second = asked(*begun, "What is my password?")
-        assert n_first - OPENING <= second.reused < n_second
-        other, n_other = asked(*begun, "Say it once more, please.")
+        second, _, n_second = asked(*begun, "What is my password?")
+        assert opened <= second.reused < n_second
+        other, opened, n_other = asked(*begun, "Say it once more, please.")
         assert n_first < other.reused < n_other  # the first answer too
         asked("Count from 3 to 9.")
         begun = (*begun, "Say it once more, please.", other.text)
-        back, _ = asked(*begun, "Thank you. And what is DFlash?")
-        assert back.reused >= n_other - OPENING
+        back, _, _ = asked(*begun, "Thank you. And what is DFlash?")
+        assert back.reused >= opened
     said = log.read_text("utf-8", "replace")
     assert said.count("on the device (pos_min") >= 6
     assert "on the host (pos_min" not in said
+
+
+def test_a_chat_by_its_own_path_goes_on_too(drafted: Server) -> None:
+    """`/v1/chat/completions`, where the server knows the template's messages by itself."""
+
+    def asked(*turns: str) -> dict[str, Any]:
+        roles = ("user", "assistant")
+        chat = [{"role": roles[i % 2], "content": turn} for i, turn in enumerate(turns)]
+        return drafted.post(
+            "/v1/chat/completions",
+            {
+                "messages": chat,
+                "max_tokens": 24,
+                "temperature": 0,
+                "chat_template_kwargs": {"enable_thinking": False},
+            },
+        )
+
+    question = "My password is walnut-58. Please remember it. " * 4
+    first = asked(question)
+    n_first = first["timings"]["cache_n"] + first["timings"]["prompt_n"]
+    said = first["choices"][0]["message"]["content"]
+    second = asked(question, said, "What is my password?")
+    assert second["timings"]["cache_n"] >= n_first - 12  # what opens an answer
+
+
+def test_a_raw_prompt_goes_on_where_the_one_before_it_was_left(
+    drafted: Server, plain: Server, prompts: dict[int, list[int]]
+) -> None:
+    """Several texts behind one beginning: from the third on it is not read again."""
+    beginning = prompts[1025][:600]
+    for i, word in enumerate(("red", "green", "blue")):
+        prompt = [*beginning, *plain.tokens(f" {word} is a colour." * 20)]
+        reply = drafted.complete(prompt, 24)
+        check_same(plain, prompt, plain.cold(prompt, 24), reply)
+        assert (reply.reused >= len(beginning)) == (i == 2), i
+
+
+def test_states_on_the_device_are_counted_and_given_back(
+    tools: Path, pair: Pair, plain: Server, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    prompt = plain.tokens(plain.render("What is DFlash?", "A block.", "And what is a block?"))
+    with Server(tools, arguments(pair, "--slot-save-path", tmp_path), log) as server:
+        server.complete(prompt, 24, message_delimiters=DELIMITERS)
+        server.post("/slots/0?action=erase", {})
+        server.complete(prompt, 24, message_delimiters=DELIMITERS)
+    said = log.read_text("utf-8", "replace")
+    taken = said.count("allocated '")
+    assert taken >= 4, "two states of the target, twice"
+    assert said.count("gave back a state of") >= taken / 2
+
+
+@pytest.mark.slow
+def test_a_fit_leaves_room_for_what_stays_on_a_device(
+    tools: Path, pair: Pair, lavapipe: dict[str, str], tmp_path: Path
+) -> None:
+    """Of both models, both states of both sequences: before any layer gets its place."""
+    log = tmp_path / "log"
+    more = ("-dev", "Vulkan0", "-ngl", 99, "-ngld", 99, "-np", 2, "-fit", "on")
+    with Server(tools, arguments(pair, *more), log, lavapipe) as server:
+        chat = server.render("What is DFlash?", "A block.", "And what is a block?")
+        prompt = server.tokens(chat)
+        with ThreadPoolExecutor(2) as pool:
+            ask = partial(server.complete, prompt, 4, message_delimiters=DELIMITERS)
+            [one.result() for one in [pool.submit(ask) for _ in range(2)]]
+    said = log.read_text("utf-8", "replace")
+    left, taken = (
+        [float(mib) for mib in re.findall(pattern, said)]
+        for pattern in (
+            r"room for ([0-9.]+) MiB of states in 'Vulkan0'",
+            r"allocated 'Vulkan0' buffer ([0-9.]+) MiB",
+        )
+    )
+    assert len(taken) >= 4
+    assert len(left) == 2, "target and drafter"
+    assert sum(taken) <= sum(left) + 0.001 * len(taken)
+    assert max(taken) * 4 >= 0.5 * left[0], "not more than that"
 
 
 def test_a_long_prompt_has_a_checkpoint_on_the_host_too(
