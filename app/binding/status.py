@@ -10,6 +10,7 @@ from app.errors import (
     DeviceError,
     EngineError,
     ModelFileError,
+    NonFiniteError,
     OptionError,
     OutOfMemoryError,
     PairMismatchError,
@@ -28,6 +29,7 @@ _ERRORS: Final[dict[int, type[SlipstreamError]]] = {
     7: OutOfMemoryError,
     8: ContextFullError,
     9: EngineError,
+    10: NonFiniteError,
 }
 
 

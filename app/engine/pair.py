@@ -111,15 +111,15 @@ class LoadedPair:
     def _check_numbers(self) -> None:
         """A weight that is no number makes none of what it meets: seen before anything is asked,
         since samplers put up with it badly."""
-        _, token = self._read_probe()
-        check_numbers(token, self.native, self.model)
+        self._read_probe()
         self.native.reset()
 
-    def _read_probe(self) -> tuple[int, int]:
-        """Reads a short text without a drafter: (how many tokens it has, the token behind it)."""
+    def _read_probe(self) -> int:
+        """Reads a short text without a drafter; how many tokens it has. Raises NonFiniteError."""
         tokens = self.native.tokenize(_PROBE_TEXT)
         token, _ = self.native.prompt(tokens, drafting=False)
-        return len(tokens), token
+        check_numbers(token, self.native, self.model)
+        return len(tokens)
 
     def close(self) -> None:
         self.native.close()
@@ -200,15 +200,16 @@ class LoadedPair:
     # --- measuring ---
 
     def measure_plain(self) -> Plain:
-        """What plain decoding does here, by a short run."""
-        read, _ = self._read_probe()
+        """What plain decoding does here, by a short run. Raises NonFiniteError."""
+        read = self._read_probe()
         least, most = _PROBE_STEPS
         start = before = time.perf_counter()
         for step in range(most):
             if step >= least and before - start >= _PROBE_SECONDS:
                 break
-            self.native.round(0)
+            emitted = self.native.round(0).emitted
             after = time.perf_counter()
+            check_numbers(emitted[-1], self.native, self.model)
             if step:
                 self.plain.add(read + step, after - before)
             before = after

@@ -69,7 +69,8 @@ typedef enum slip_status {
     SLIP_ERROR_DEVICE     = 6, /* no such device, or it failed */
     SLIP_ERROR_MEMORY     = 7, /* out of memory on host or device */
     SLIP_ERROR_CONTEXT    = 8, /* the context is full */
-    SLIP_ERROR_INTERNAL   = 9
+    SLIP_ERROR_INTERNAL   = 9,
+    SLIP_ERROR_NUMBERS    = 10 /* the model computes what is no number, or infinity, where a choice was needed */
 } slip_status;
 
 typedef struct slip_error {
@@ -348,7 +349,7 @@ typedef struct slip_costs {
 
 /* Measures them, in two seconds at most unless single passes take longer. A width that the
  * context cannot hold is not measured. Forgets all tokens. SLIP_ERROR_OPTION without a drafter,
- * SLIP_ERROR_CONTEXT if the context has not two tokens. */
+ * SLIP_ERROR_CONTEXT if the context has not two tokens, SLIP_ERROR_NUMBERS where no token can be chosen. */
 SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error);
 
 /* Gives the governor costs, as slip_measure_costs measured them now or before, in place of what it

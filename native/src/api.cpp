@@ -56,7 +56,7 @@ template <typename F> slip_status guarded(slip_error * error, F && body) {
 // that as well; then the next call says so.
 template <typename F> slip_status decoding(slip_pair * pair, slip_error * error, F && body) {
     const slip_status status = guarded(error, body);
-    if (status == SLIP_ERROR_DEVICE || status == SLIP_ERROR_MEMORY || status == SLIP_ERROR_INTERNAL) {
+    if (status == SLIP_ERROR_DEVICE || status == SLIP_ERROR_MEMORY || status == SLIP_ERROR_INTERNAL || status == SLIP_ERROR_NUMBERS) {
         guarded(nullptr, [&] { pair->reset(); });
     }
     return status;

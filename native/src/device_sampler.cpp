@@ -69,14 +69,19 @@ ggml_tensor * least_of_top_p(ggml_context * ctx, ggml_tensor * logits, float top
     return pick(ctx, sorted, as_index(ctx, others));
 }
 
-// `chosen` I32 [rows], but LLAMA_TOKEN_NULL for each row of `logits` [n, rows] that holds NaN or infinity: whatever is
-// chosen there is the largest of the others. Their sum has it too (a sum beyond all numbers counts as one that has).
+// `chosen` I32 [rows], but LLAMA_TOKEN_NULL for each row of `logits` [n, rows] that holds NaN or infinity, or nothing above
+// minus infinity: whatever is chosen there is the largest of the others, or none of them.
 ggml_tensor * unless_not_finite(ggml_context * ctx, ggml_tensor * logits, ggml_tensor * chosen) {
     const int64_t n_rows = logits->ne[1];
-    // Above 0 for each number and for minus infinity, which is a logit that is never chosen.
-    ggml_tensor * sum   = ggml_reshape_1d(ctx, ggml_sum_rows(ctx, logits), n_rows);
-    ggml_tensor * valid = ggml_step(ctx, ggml_scale_bias(ctx, sum, -0x1p-126f, 5));
-    ggml_tensor * token = ggml_scale_bias(ctx, ggml_cast(ctx, chosen, GGML_TYPE_F32), 1, -float(LLAMA_TOKEN_NULL));
+    // What is chosen from nothing may be no index: one that is none would be read anywhere.
+    ggml_tensor * token = ggml_cast(ctx, chosen, GGML_TYPE_F32);
+    ggml_tensor * at    = ggml_clamp(ctx, token, 0, float(logits->ne[0] - 1));
+    ggml_tensor * its   = pick(ctx, logits, as_index(ctx, ggml_reshape_2d(ctx, at, 1, n_rows)));
+    // The sum of the others has what is no number too (so has one beyond all numbers). Minus infinity is a logit that is
+    // never chosen; where it is, the difference is NaN.
+    ggml_tensor * others = ggml_reshape_1d(ctx, ggml_sub(ctx, ggml_sum_rows(ctx, logits), its), n_rows);
+    ggml_tensor * valid  = ggml_step(ctx, ggml_scale_bias(ctx, others, -0x1p-126f, 5));
+    token = ggml_scale_bias(ctx, token, 1, -float(LLAMA_TOKEN_NULL));
     return as_index(ctx, ggml_scale_bias(ctx, ggml_mul(ctx, token, valid), 1, LLAMA_TOKEN_NULL));
 }
 

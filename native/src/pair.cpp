@@ -463,9 +463,16 @@ slip_costs slip_pair::measure_costs() {
     options.drafting       = 1;
     options.sampling.top_p          = 1;
     options.sampling.repeat_penalty = 1;
+    const auto check_choice = [&] {
+        if (anchor_ == LLAMA_TOKEN_NULL) {
+            throw slip_failure(SLIP_ERROR_NUMBERS, "The model computes numbers that are not finite, so no token can be chosen.",
+                "Check its files or get it again; if it comes again, use another device.");
+        }
+    };
     const auto begin = [&] {
         reset();
         prompt(options);
+        check_choice();
     };
 
     // The best of some repetitions: whatever else the machine does only adds. The first of them build and warm up
@@ -493,6 +500,7 @@ slip_costs slip_pair::measure_costs() {
         if (verified(width - 1, tokens.data(), {}).n_drafted != width - 1) {
             throw slip_failure(SLIP_ERROR_INTERNAL, "A pass of " + std::to_string(width) + " tokens was cut short.");
         }
+        check_choice();
     };
     const auto draft = [&](int32_t n) {
         models_.drafter->draft(anchor_, n);

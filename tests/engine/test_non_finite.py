@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.binding import NativePair, NativeRound
-from app.binding.inspection import choose
+from app.binding.inspection import choose, measure_costs
 from app.engine import AskParams, Backend, LoadParams, Sampling, Verify
 from app.engine.pair import LoadedPair
 from app.errors import NonFiniteError, OptionError
@@ -159,6 +159,28 @@ def test_one_logit_that_is_no_number_is_no_choice(
             pair.close()
 
 
+@pytest.mark.parametrize("verify", list(Verify))
+@pytest.mark.parametrize("sampling", [*SAMPLERS, Sampling(presence_penalty=1.5, seed=1)])
+@pytest.mark.parametrize("n_vocab", [3000, 40000])
+def test_of_a_row_that_is_minus_infinity_nothing_is_chosen(
+    device: str | None, verify: Verify, sampling: Sampling, n_vocab: int
+) -> None:
+    """Nor of one all of whose numbers are none. One number among them is the choice, also of a
+    row that several workgroups share."""
+    rows = np.random.default_rng(7).normal(0, 5, (6, n_vocab)).astype(np.float32)
+    whole = choose(rows, verify, sampling, seed=1, device=device)
+    rows[1] = rows[2] = -np.inf
+    rows[2, n_vocab - 2] = -1e30
+    rows[4] = np.nan
+    in_round: dict[str, Any] = {"before": [1, 2], "block": range(5)}
+    for block in ({}, in_round):
+        tokens = choose(rows, verify, sampling, seed=1, device=device, **block)
+        assert tokens[1] == tokens[4] == -1
+        assert tokens[2] == n_vocab - 2
+        if not sampling.presence_penalty:
+            assert (tokens[[0, 3, 5]] == whole[[0, 3, 5]]).all()
+
+
 def test_a_row_within_a_round_that_holds_infinity_ends_it(
     demo_files: Pair, tmp_path: Path, device: str | None
 ) -> None:
@@ -191,3 +213,44 @@ def test_a_row_within_a_round_that_holds_infinity_ends_it(
     at = next((at for at in range(64) if ended(at, None)), None)
     assert at is not None, "no text made infinity"
     assert device is None or ended(at, device)
+
+
+def test_measuring_ends_with_the_same_error(
+    demo_files: Pair, tmp_path: Path, cold: LoadedPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the probe's text makes none, and where a step in the middle of it does."""
+    round_, rounds = NativePair.round, 0
+
+    def broken(self: NativePair, n_draft: int, **options: Any) -> NativeRound:
+        nonlocal rounds
+        rounds += 1
+        made = round_(self, n_draft, **options)
+        return made if rounds < 3 else replace(made, emitted=(-1,))
+
+    monkeypatch.setattr(NativePair, "round", broken)
+    with pytest.raises(NonFiniteError, match="not finite"):
+        cold.measure_plain()
+    monkeypatch.undo()
+    assert cold.native.position == 0
+
+    def ended(weights: np.ndarray) -> int | None:
+        """The first choice that is none, of a text of 64 equal tokens and four steps."""
+        target = damaged(demo_files, tmp_path, weights, "token_embd.weight", 7)
+        pair = NativePair(target, demo_files.draft, n_ctx=256, threads=1)
+        try:
+            emitted = [pair.prompt([0] * 64)[0]]
+            while emitted[-1] >= 0 and len(emitted) < 5:
+                emitted += pair.round(0).emitted
+            if emitted[-1] < 0:
+                with pytest.raises(NonFiniteError, match="not finite"):
+                    measure_costs(pair)
+                assert pair.position == 0, "what it holds is of no use"
+            return emitted.index(-1) if -1 in emitted else None
+        finally:
+            pair.close()
+
+    def weights(at: int) -> np.ndarray:
+        return np.where(np.arange(cold.native.info.n_embd) == at, np.float32(3.4e38), 0)
+
+    assert ended(np.full(cold.native.info.n_embd, np.nan)) == 0
+    assert any(ended(weights(at)) for at in range(cold.native.info.n_embd))
