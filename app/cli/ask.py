@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ _PENALTIES: Final = {  # the same
     "repeat_penalty": ("R", float, "divides it, or multiplies it where it is negative"),
     "penalty_last_n": ("N", int, "tokens of prompt and answer that these look back on; -1 is all"),
 }
+_MASKS: Final = ("json_schema", "json_schema_file", "grammar", "grammar_file")  # as llama.cpp's
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -77,6 +78,8 @@ def add_options(parser: ArgumentParser) -> None:
         default=AskParams().max_tokens,
         help="the most tokens of an answer (default: %(default)s)",
     )
+    for name in _MASKS:
+        add(_option(name), help=SUPPRESS)
     add(
         "--stop",
         metavar="TEXT",
@@ -118,6 +121,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def prepare(args: Namespace) -> Job:
     """Raises `OptionError` for options that cannot be used, or not together."""
+    _refuse_masks(args)
     chat = [ChatMessage(Role.USER, _prompt(args.prompt))]
     if args.system:
         chat.insert(0, ChatMessage(Role.SYSTEM, _typed("The system message", args.system)))
@@ -237,6 +241,20 @@ def _verify(args: Namespace) -> Verify:
             remedy="Leave one of them out.",
         )
     return verify
+
+
+def _refuse_masks(args: Namespace) -> None:
+    """Whoever comes from llama.cpp asks for one by these names, and an answer that does not keep to
+    it would be worse than none."""
+    for name in _given(args, *_MASKS):
+        drafts = "without a drafter too" if args.no_draft else "with a drafter or without"
+        verify = f"`--verify {args.verify}`" if args.verify else "any `--verify`"
+        raise OptionError(
+            f"`{_option(name)}` cannot be used with {verify}, {drafts}: nothing here keeps the "
+            "tokens of a round to a grammar.",
+            remedy="llama-server does, while it drafts: `llama-server -m TARGET -md DRAFT "
+            "--spec-type draft-dflash` (`dev.py native --tools`) with the same option.",
+        )
 
 
 def _bias(text: str) -> tuple[int, float]:

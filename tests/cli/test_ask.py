@@ -321,3 +321,33 @@ class TestInterrupted:
         run = slipstream("ask", "Hello", "--json")
         assert (run.status, run.json["error"]["kind"]) == (130, "Cancelled")
         assert engine.closed
+
+
+@pytest.mark.parametrize(
+    "option", ["--json-schema", "--json-schema-file", "--grammar", "--grammar-file"]
+)
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ((), ("any `--verify`", "with a drafter or without")),
+        (("--verify", "gpu-sample"), ("`--verify gpu-sample`", "with a drafter or without")),
+        (
+            ("--no-draft", "--verify", "host-sample"),
+            ("`--verify host-sample`", "without a drafter"),
+        ),
+    ],
+)
+def test_a_grammar_is_refused_with_what_it_was_asked_for_with(
+    slipstream: Slipstream,
+    engine: FakeEngine,
+    option: str,
+    more: tuple[str, ...],
+    named: tuple[str, ...],
+) -> None:
+    """By llama.cpp's names of it, before anything is loaded; and who keeps to one is told."""
+    run = slipstream("ask", "?", option, "{}", *more)
+    assert run.status == 2
+    for part in (f"`{option}`", *named, "llama-server"):
+        assert part in run.err
+    assert not engine.asked
+    assert option not in slipstream("ask", "--help").out
