@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from app.binding import NativePair
 from app.library import Pair
-from tests.native.server.running import Reply, Server, arguments, check_same
+from tests.native.server.running import N_CTX, Reply, Server, arguments, check_same
 
 BLOCK = 16  # the drafter's
 LENGTHS = (1, 2, 15, 16, 17, 511, 512, 513, 1024, 1025, 4097)
@@ -89,6 +90,33 @@ def test_greedy_text_is_what_it_is_without_a_drafter(
         check_same(plain, question, plain.complete(question, 96), reply)
         accepted += reply.accepted
     assert accepted > 0
+
+
+def test_a_round_is_the_engines_and_a_pass_more_for_features_over_the_host(
+    tools: Path, pair: Pair, questions: list[list[int]], tmp_path: Path
+) -> None:
+    """Counted, since no time is the same on two machines. The engine's drafter takes features
+    where the target left them, in the pass that drafts."""
+    with Server(tools, arguments(pair), tmp_path / "log") as server:
+        replies = [server.cold(questions[-1], n) for n in (16, 16, 64)]
+    said = (tmp_path / "log").read_text("utf-8", "replace")
+    counted = re.findall(r"#gen drafts = +(\d+),.*#passes = (\d+), #host rows = (\d+)", said)
+    first, second, third = (tuple(map(int, so_far)) for so_far in counted)
+    short = [now - then for now, then in zip(second, first, strict=True)]
+    long = [now - then for now, then in zip(third, second, strict=True)]
+    rounds, passes, rows = (b - a for a, b in zip(short, long, strict=True))  # less the prompt
+    assert rounds > 2
+    assert passes == 2 * rounds
+    assert rows == rounds + replies[2].drafted - replies[1].drafted
+
+    native = NativePair(pair.target, pair.draft, n_ctx=N_CTX, kv_type="f16", threads=1)
+    try:
+        native.prompt(questions[-1])
+        engine = [native.round(15) for _ in range(3)]
+    finally:
+        native.close()
+    assert {(round_.graphs_run, round_.syncs) for round_ in engine} == {(2, 1)}
+    assert {round_.bytes_to_host for round_ in engine} == {4 * (15 + 16)}  # tokens alone
 
 
 def test_two_slots_at_once(

@@ -58,3 +58,14 @@ def test_it_drafts_the_block_by_default(
     said = re.search(r"n_draft\s+= (\d+)", text + log)
     assert said
     assert said[1] == "15"
+
+
+def test_a_grammar_is_kept_while_it_drafts(
+    tools: Path, pair: Pair, plain: Server, heldout: dict[str, list[Any]]
+) -> None:
+    grammar = 'root ::= "yes" | "no" | "yes, but no"'
+    prompt = plain.render(heldout["guide"][0]["prompt"])
+    wanted = plain.cold(prompt, N, grammar=grammar)
+    assert wanted.text in ("yes", "no", "yes, but no")
+    text, log = run(tools, pair, prompt, "--grammar", grammar)
+    assert text.rstrip().endswith(wanted.text), log[-3000:]
