@@ -151,7 +151,8 @@ class Proof:
         params = asdict(self.params)
         params["stop_tokens"] = sorted(self.params.stop_tokens)
         head = {"format": FORMAT, "version": VERSION}
-        return json.dumps(head | asdict(self) | {"params": params}, ensure_ascii=False, indent=1)
+        table = head | asdict(self) | {"params": params}
+        return json.dumps(table, ensure_ascii=False, indent=1, allow_nan=False)
 
     def write(self, path: Path) -> None:
         """Raises `OutputError`."""
@@ -167,7 +168,8 @@ class Proof:
     def read(cls, path: Path) -> Self:
         """What `write` wrote. Raises `OptionError`."""
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            # Older records have NaN for a spread that there is none of.
+            kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
             if kept["format"] != FORMAT or kept["version"] != VERSION:
                 raise ValueError("it is of another kind or version")
             return cls(

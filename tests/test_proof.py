@@ -57,6 +57,7 @@ def test_a_difference_holds_only_if_the_control_run_explains_it() -> None:
     assert (other.at, other.same, other.holds) == (1, 1, False)
     assert replace(other, control=Control(0.01, 0.02, False)).holds
     assert not replace(other, control=Control(0.5, 0.02, False)).holds
+    assert replace(other, control=Control(0.5, None, True)).holds
 
 
 def test_an_answer_that_ends_elsewhere_differs_unless_it_was_stopped() -> None:
@@ -65,9 +66,24 @@ def test_an_answer_that_ends_elsewhere_differs_unless_it_was_stopped() -> None:
     assert (stopped.at, stopped.same) == (None, 2)
 
 
-@pytest.mark.parametrize("proof", [PROOF, replace(PROOF, control=Control(0.1, 0.2, True))])
+@pytest.mark.parametrize(
+    "proof",
+    [
+        PROOF,
+        replace(PROOF, control=Control(0.1, 0.2, True)),
+        replace(PROOF, control=Control(0.1, None, True)),
+    ],
+)
 def test_it_comes_back_from_its_file(tmp_path: Path, proof: Proof) -> None:
     proof.write(tmp_path / "proof.json")
+    assert Proof.read(tmp_path / "proof.json") == proof
+
+
+def test_a_record_of_before_has_a_spread_that_is_no_number(tmp_path: Path) -> None:
+    proof = replace(PROOF, control=Control(0.1, None, True))
+    kept = proof.json().replace('"spread": null', '"spread": NaN')
+    assert kept != proof.json()
+    (tmp_path / "proof.json").write_text(kept, encoding="utf-8")
     assert Proof.read(tmp_path / "proof.json") == proof
 
 

@@ -184,7 +184,7 @@ class _Selftest(_Steps):
         trial = self._plain[0]
         chat = [ChatMessage(Role.USER, trial.prompt)]
         found = self._client.compare(chat, self._params, trial.answer.token_ids, 1)
-        if not (math.isfinite(found.gap) and math.isfinite(found.spread)):
+        if not all(math.isfinite(x) for x in (found.gap, found.spread) if x is not None):
             raise _Wrong("The model computes numbers that are not finite: it cannot answer.")
         return f"all finite, the best {found.gap:.2g} above the second"
 
@@ -215,10 +215,14 @@ class _Selftest(_Steps):
         if at >= min(len(ids), len(drafted.token_ids)):
             raise _Wrong(f"The answer to `{question}` ends elsewhere where it is drafted.")
         found = self._client.compare(chat, params or self._params, ids, at)
-        where = (
-            f"the answer to `{question}` differs from token {at} on, where the two best "
-            f"logits are {found.gap:.2g} apart and rounding moves them by {found.spread:.2g}"
-        )
+        where = f"the answer to `{question}` differs from token {at} on, "
+        if found.spread is None:
+            where += "and the target alone, over many rows, leaves its own one before"
+        else:
+            where += (
+                f"where the two best logits are {found.gap:.2g} apart and rounding moves them by "
+                f"{found.spread:.2g}"
+            )
         if not found.explains:
             raise _Wrong(f"{where[0].upper()}{where[1:]}.")
         return where

@@ -69,7 +69,7 @@ def control(
             flips = list(emitted[: at - start]) != list(wanted[: at - start])
             break
         if list(emitted) != list(wanted):
-            return Control(_gap(one), float("nan"), True)
+            return Control(_gap(one), None, True)
         start += len(emitted)
     pair.reset()
     return Control(_gap(one), float(abs(one - many).max()), flips)

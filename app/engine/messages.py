@@ -256,17 +256,18 @@ class Control:
     """What the target alone does where two greedy answers part.
 
     `gap`: difference of its two best logits in a pass over one row. `spread`: the largest
-    difference of any logit there between a pass over one row and one over many. `flips`:
+    difference of any logit there between a pass over one row and one over many; None where the
+    pass over many rows left the answer before, so that there is nothing to compare. `flips`:
     whether the pass over many rows chooses otherwise, there or before.
     """
 
     gap: float
-    spread: float
+    spread: float | None
     flips: bool
 
     @property
     def explains(self) -> bool:
-        return self.flips or self.gap <= self.spread
+        return self.flips or (self.spread is not None and self.gap <= self.spread)
 
 
 @dataclass(frozen=True, slots=True)

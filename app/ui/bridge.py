@@ -196,8 +196,11 @@ class EngineBridge(QObject):
             case ExactnessProbed():
                 self.exactness_probed.emit(event.exact)
             case _:
-                self._tell_request(self._requests[event.request], event)
+                request = self._requests[event.request]
+                self._tell_request(request, event)
                 if isinstance(event, Ending):
+                    if isinstance(request, Reply):  # however it ended
+                        self.reading.emit(None)
                     self._requests.pop(event.request).deleteLater()
 
     def _tell_request(self, request: Request, event: Event) -> None:
@@ -214,7 +217,6 @@ class EngineBridge(QObject):
                 request.finished.emit(event.model)
             case _, Finished():
                 request.finished.emit(event.answer)
-                self.reading.emit(None)
             case _, Devices():
                 request.finished.emit(event.devices)
             case _, Counted():

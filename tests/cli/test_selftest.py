@@ -125,6 +125,23 @@ def test_logits_that_are_no_numbers(
     assert "not finite" in told["logits"]
 
 
+def test_a_target_that_leaves_its_own_answer_before(slipstream: Slipstream, engine: Bent) -> None:
+    def bend(ask: Ask, event: Event) -> Event:
+        if isinstance(event, Finished) and ask.params.draft:
+            ids = event.answer.token_ids
+            return replace(event, answer=replace(event.answer, token_ids=(*ids[:3], -1, *ids[4:])))
+        return event
+
+    engine.bend = bend
+    engine.script.control = Control(gap=0.3, spread=None, flips=True)
+    checks = {c["name"]: c for c in slipstream("selftest", "--json").json["checks"]}
+    assert checks["lossless"]["ok"]
+    told = (
+        "differs from token 3 on, and the target alone, over many rows, leaves its own one before"
+    )
+    assert told in checks["lossless"]["detail"]
+
+
 def test_nothing_is_accepted(slipstream: Slipstream, engine: Bent) -> None:
     engine.script.accepted = (0,)
     assert list(failures(slipstream("selftest", "--json"))) == ["acceptance"]

@@ -44,6 +44,7 @@ def test_the_control_does_not_explain_a_fault(cold: LoadedPair) -> None:
     plain = ask(cold, question, AskParams(max_tokens=40, draft=False)).answer.token_ids
     found = cold.control(question, AskParams(), plain, 17)
     assert not found.explains
+    assert found.spread is not None
     assert found.gap > found.spread
     if BACKEND is Backend.CPU:
         assert found.spread == 0  # exact: a pass over many rows gives the bits of one
@@ -54,4 +55,5 @@ def test_the_control_sees_a_target_that_flips(cold: LoadedPair) -> None:
     question = chat("What is DFlash?")
     plain = list(ask(cold, question, AskParams(max_tokens=40, draft=False)).answer.token_ids)
     plain[9] = plain[9] + 1 if plain[9] + 1 != plain[10] else plain[9] + 2
-    assert cold.control(question, AskParams(), plain, 20).flips
+    found = cold.control(question, AskParams(), plain, 20)
+    assert (found.flips, found.spread) == (True, None)  # there is nothing to compare

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.conversation import ChatMessage
-from app.engine import AskParams, Figures, RoundRecord
+from app.engine import AskParams, Figures, RoundRecord, Verify
 from app.errors import SlipstreamError
 from app.proof import Proof, Subject
 from app.ui.bridge import EngineBridge
@@ -297,7 +297,14 @@ def _explained(proof: Proof) -> str:
         ends = min(len(proof.plain.token_ids), len(proof.drafted.token_ids))
         if proof.at == ends:
             return "One of them ends there: nothing explains that, please report it."
-        return "Sampled text has no control run: prove it with Greedy."
+        if proof.params.verify is not Verify.GREEDY:
+            return "Sampled text has no control run: prove it with Greedy."
+        return "The control run was stopped: whether that is a fault is not known."
+    if control.spread is None:
+        return (
+            "No fault: the model alone, reading many tokens at once, leaves its own answer before "
+            "that place."
+        )
     if control.explains:
         return (
             "No fault: the model alone wavers there, its two best tokens are "

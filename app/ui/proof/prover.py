@@ -42,6 +42,7 @@ class Prover(QObject):
         self._bridge = bridge
         self._chat, self._params, self._subject = chat, params, subject
         self._request: Request | None = None
+        self._stopping = False
         self._runs: list[Run] = []
         self._texts: dict[int, str] = {}  # of the tokens that came, by their ids
 
@@ -49,6 +50,8 @@ class Prover(QObject):
         self._ask(PLAIN)
 
     def stop(self) -> None:
+        """Nothing more is begun, also where what runs has ended and that is not told yet."""
+        self._stopping = True
         if self._request is not None:
             self._request.cancel()
 
@@ -73,7 +76,7 @@ class Prover(QObject):
     def _finish(self, which: int, answer: Answer) -> None:
         self._runs.append(run := Run.of(answer))
         self._texts.update(answer.outside)
-        if which == PLAIN and not run.stopped:
+        if which == PLAIN and not (run.stopped or self._stopping):
             self._ask(DRAFTED)
         elif which == PLAIN or not run.token_ids:
             self._request = None
@@ -90,9 +93,9 @@ class Prover(QObject):
             drafted=self._runs[DRAFTED],
             made=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         )
-        greedy = self._params.verify is Verify.GREEDY
+        wanted = self._params.verify is Verify.GREEDY and not self._stopping
         # Where one only ends elsewhere, there is nothing for the target to choose.
-        if proof.at is None or not greedy or proof.at >= len(proof.plain.token_ids):
+        if proof.at is None or not wanted or proof.at >= len(proof.plain.token_ids):
             self._tell(proof)
             return
         self._request = request = self._bridge.compare(

@@ -16,6 +16,7 @@ from app.engine import (
     Command,
     Compare,
     Control,
+    Count,
     Decoded,
     Event,
     Figures,
@@ -134,6 +135,10 @@ def test_it_is_the_prompt_of_the_chat_with_one_seed(
     [
         (Control(gap=0.01, spread=0.02, flips=False), "No fault"),
         (Control(gap=0.5, spread=0.02, flips=False), "A fault"),
+        (
+            Control(gap=0.3, spread=None, flips=True),
+            "No fault: the model alone, reading many tokens at once, leaves its own answer before",
+        ),
     ],
 )
 def test_the_first_difference_has_the_controls_word(
@@ -238,6 +243,30 @@ def test_it_can_be_stopped_and_left(
     assert window.chats.isVisible()
     wait_until(lambda: engine._running is None)
     assert not page.isVisible()
+
+
+@pytest.mark.parametrize("ended", [PLAIN, DRAFTED])
+def test_a_stop_that_comes_at_the_end_of_a_run_begins_nothing_more(
+    open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil, ended: int
+) -> None:
+    """The run has ended, and the window does not know that yet."""
+    engine = Faulty(Script(text=TEXT), batch=1)
+    window = open_window(engine)
+    ask(window, "Count")
+    before = len(engine.commands)
+    window.actions_.prove.trigger()
+    page = window.proof_page
+    wait_until(lambda: bool(page.lanes[ended].text))
+    while engine.step():
+        pass  # its end lies in the queue
+    page.stop_button.click()
+    wait_until(lambda: not page.busy)
+    begun = [type(c) for c in engine.commands[before:] if not isinstance(c, Count)]
+    assert begun == [Ask] * (ended + 1)
+    if ended == PLAIN:
+        assert page.verdict.text() == "Stopped before there was anything to compare."
+    else:
+        assert page.about.text().startswith("The control run was stopped: whether that is a fault")
 
 
 def test_what_fails_is_told(open_window: OpenWindow, ask: Ask_, wait_until: WaitUntil) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, Qt
@@ -10,7 +10,9 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.engine import Count, Script
+from app.engine import Ask as Asked
+from app.engine import Command, Count, Event, Failed, Reading, Script
+from app.errors import DeviceError
 from app.ui.look.notice import Notice
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
@@ -181,3 +183,25 @@ def test_a_long_prompt_tells_how_far_it_is(open_window: OpenWindow, wait_until: 
     wait_until(lambda: not window.controller.busy)
     assert "Reading the prompt … 2,048 of 5,004 tokens" in told
     assert window.composer._hint.whole() == ""
+
+
+class Losing(BatchEngine):
+    """Its device goes while a prompt is read."""
+
+    def events(self, request: int, command: Command) -> Iterator[Event]:
+        if not isinstance(command, Asked):
+            yield from super().events(request, command)
+            return
+        yield Reading(request, 4_096, 9_000)
+        yield Failed(request, DeviceError("The GPU is lost.", remedy="Use the CPU."))
+
+
+def test_a_prompt_whose_answer_failed_is_read_no_more(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    window = open_window(Losing(batch=1))
+    told: list[str] = []
+    window.bridge.reading.connect(lambda _: told.append(window.composer._hint.whole()))
+    window.controller.ask("A long one")
+    wait_until(lambda: not window.controller.busy)
+    assert told == ["Reading the prompt … 4,096 of 9,000 tokens", ""]
