@@ -28,11 +28,11 @@ Then = Callable[[], None]
 
 @dataclass(slots=True)
 class _Unkept:
-    """What of a chat is still to be kept."""
+    """The ids of turns of a chat that changed or went: what it has of them when it is written
+    is kept, and the others are gone. So what was undone meanwhile is there again."""
 
     chat: Conversation
-    turns: dict[str, Turn] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    turns: dict[str, None] = field(default_factory=dict)  # in the order in which they came
 
 
 class Archive(QObject):
@@ -75,12 +75,14 @@ class Archive(QObject):
                 then()
             return
         wanted = self._unkept.pop(chat.id, None) or _Unkept(chat)
-        wanted.gone |= set(gone)
-        wanted.turns |= {turn.id: turn for turn in turns}
-        for id_ in wanted.gone:
-            wanted.turns.pop(id_, None)
-        future = self._history.save(chat, wanted.turns.values(), wanted.gone)
+        wanted.turns |= dict.fromkeys([turn.id for turn in turns]) | dict.fromkeys(gone)
+        there = [chat.turns[id_] for id_ in wanted.turns if id_ in chat.turns]
+        future = self._history.save(chat, there, wanted.turns.keys() - chat.turns.keys())
         self._done_with(future, lambda f: self._saved(f, wanted, then))
+
+    def unkept(self, chat: str) -> bool:
+        """Whether there is more of a chat than could be kept."""
+        return chat in self._unkept
 
     def set_deleted(self, chat: str, deleted: bool) -> None:
         if self._history is not None:
@@ -116,8 +118,7 @@ class Archive(QObject):
         else:
             known = self._unkept.setdefault(wanted.chat.id, wanted)
             if known is not wanted:
-                known.turns = wanted.turns | known.turns
-                known.gone |= wanted.gone
+                known.turns |= wanted.turns
             if not self._again.isActive():
                 self.failed.emit(_told(error))
             self._again.start()
@@ -128,7 +129,7 @@ class Archive(QObject):
         waiting, self._unkept = self._unkept, {}
         for wanted in waiting.values():
             self._again.start()  # until it is kept
-            self.save(wanted.chat, wanted.turns.values(), wanted.gone)
+            self.save(wanted.chat, gone=wanted.turns)
 
     def _call(self, future: Future[Any], success: Callable[[Any], None] | None = None) -> None:
         def ended(done: Future[Any]) -> None:

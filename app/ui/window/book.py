@@ -178,7 +178,7 @@ class Book(QObject):
         self._summaries[chat] = deleted.summary
         if deleted.chat is not None:
             self._open[chat] = deleted.chat
-            self.save(deleted.chat)
+            self.save(deleted.chat, deleted.chat.turns.values())  # an answer went on meanwhile
         self.listed.emit()
         self.show_chat(chat)
 

@@ -55,7 +55,7 @@ class Controller(QObject):
         self.book = Book(self.archive, self)
         self.answers = Answers(bridge, self)
         self.unseen: set[str] = set()  # chats whose answer ended while another was on view
-        self.book.held = lambda chat: bool(self.answers.of(chat))
+        self.book.held = lambda chat: bool(self.answers.of(chat)) or self.archive.unkept(chat)
         self._keep = QTimer(self, interval=KEEP_MS)
         self._keep.timeout.connect(self._keep_running)
         self._was_busy = False

@@ -212,6 +212,25 @@ def test_a_chat_that_is_deleted_while_it_is_written_in_stays_deleted(
     assert rows(open_kept()) == ["Today", "One?"]
 
 
+def test_a_chat_deleted_in_mid_answer_comes_back_with_all_that_came(
+    open_kept: Open, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text=LONG), batch=1))
+    window.controller.ask("Go")
+    answer = window.controller.current.path()[-1]
+    wait_until(lambda: len(answer.text) > 60)
+    window.actions_.delete_chat.trigger()
+    wait_until(lambda: not window.controller.answers.all)
+    press(window, "Undo")
+    wait_until(lambda: len(shown(window)) == 2)
+    window.close()
+    window = open_kept()
+    wait_until(lambda: len(shown(window)) == 2)
+    kept = window.controller.current.path()[-1]
+    assert (kept.text, kept.end) == (answer.text, End.STOPPED)
+    assert isinstance(kept.figures, Figures)
+
+
 def test_words_are_found_in_other_chats(
     open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
 ) -> None:
