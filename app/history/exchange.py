@@ -117,7 +117,8 @@ def of_table(table: Any, name: str, codec: Codec) -> Conversation:
         raise HistoryError(f"`{name}` is no whole chat.", remedy=_REMEDY)
     turns = sorted(_turns(rows, codec), key=lambda t: t.place)
     ids = {turn.id: uuid.uuid4().hex for turn in turns}
-    for turn in turns:
+    for place, turn in enumerate(turns):
+        turn.place = place
         turn.id = ids[turn.id]
         turn.parent = ids.get(turn.parent or "", turn.parent)
     chat = Conversation(name=_text(about.get("name")), pinned=about.get("pinned") is True)
@@ -131,11 +132,16 @@ def of_table(table: Any, name: str, codec: Codec) -> Conversation:
 
 
 def _turns(rows: list[Any], codec: Codec) -> Iterator[Turn]:
+    """Of several with one id the first: with both, one would hang under itself."""
+    known: set[str] = set()
     for row in rows:
         try:
-            yield TurnRecord(**row).turn(codec)
+            turn = TurnRecord(**row).turn(codec)
         except (TypeError, ValueError):
             continue  # a bad row costs one row here too
+        if turn.id not in known:
+            known.add(turn.id)
+            yield turn
 
 
 def _text(value: object) -> str:

@@ -13,6 +13,9 @@ from app.errors import EngineError, SlipstreamError
 
 _log = logging.getLogger(__name__)
 
+_LARGEST: Final = 2**63 - 1
+"""Integer that the database takes."""
+
 ERROR_REMEDY: Final = "Answer again."
 
 
@@ -105,10 +108,14 @@ class TurnRecord:
     def turn(self, codec: Codec) -> Turn:
         """Raises ValueError or TypeError where this is no turn."""
         for name in ("place", "thought_ms", "context"):
-            if type(getattr(self, name)) is not int:
+            if type(value := getattr(self, name)) is not int:
                 raise TypeError(name)
+            if abs(value) > _LARGEST:
+                raise ValueError(name)
         if not isinstance(self.created, int | float) or not isinstance(self.id, str):
             raise TypeError("created, id")
+        if not abs(self.created) <= _LARGEST:  # nor what is no number
+            raise ValueError("created")
         if not isinstance(self.text, str) or not isinstance(self.reasoning, str):
             raise TypeError("text")
         result = Turn(

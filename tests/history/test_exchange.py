@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.conversation import Conversation, End
 from app.errors import HistoryError, OutputError
-from app.history import Codec, exchange
+from app.history import Codec, History, exchange
 
 
 def chat() -> Conversation:
@@ -65,6 +65,41 @@ def test_what_is_no_chat_is_refused(tmp_path: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(HistoryError, match=r"no\.json"):
         exchange.read(file, Codec())
+
+
+def test_turns_with_one_id_do_not_hang_under_themselves() -> None:
+    table = json.loads(exchange.as_json(chat(), Codec()))
+    table["turns"][1]["id"] = table["turns"][0]["id"]
+    got = exchange.of_table(table, "twice", Codec())
+    assert all(turn.parent != turn.id for turn in got.turns.values())  # or `path` has no end
+    assert [turn.text for turn in got.path()] == ["Where <b>to</b>?", "Half \ud83d of it"]
+
+
+@pytest.mark.parametrize("name", ["place", "thought_ms", "context", "created"])
+@pytest.mark.parametrize("number", [10**30, -(10**30), 10**400, float("inf"), float("nan")])
+def test_a_number_that_cannot_be_kept_costs_its_row(
+    tmp_path: Path, name: str, number: float
+) -> None:
+    table = json.loads(exchange.as_json(chat(), Codec()))
+    table["turns"][2][name] = number
+    got = exchange.of_table(table, "large", Codec())
+    assert [turn.text for turn in got.turns.values()] == [t["text"] for t in table["turns"][:2]]
+
+
+def test_what_was_taken_in_goes_on_and_is_kept(tmp_path: Path) -> None:
+    """Also where its places leave none behind them."""
+    table = json.loads(exchange.as_json(chat(), Codec()))
+    table["turns"][2]["place"] = 2**63 - 1
+    got = exchange.of_table(table, "last", Codec())
+    got.answer(got.ask("And then?"))
+    history = History(tmp_path / "chats.db")
+    history.open().result()
+    history.save(got, got.turns.values()).result()
+    kept, lost = history.load(got.id).result()
+    history.close()
+    assert kept is not None
+    assert not lost
+    assert list(kept.turns) == list(got.turns)
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
