@@ -635,16 +635,20 @@ def server_tests(arguments: list[str]) -> int:
 
 
 def package(
-    cuda: str | None, engine: Path | None, wheels: bool, options: list[str], vulkan: bool = True
+    dist: Path,
+    cuda: str | None,
+    engine: Path | None,
+    wheels: bool,
+    options: list[str],
+    vulkan: bool = True,
 ) -> int:
     """Wheels of the app and of the engine for any processor (or `engine`, a wheel of it) into
-    dist/, and with them, unless only `wheels` are wanted, the installed app, which has Vulkan's
+    `dist`, and with them, unless only `wheels` are wanted, the installed app, which has Vulkan's
     backend where `vulkan`. `cuda`: also its backend, for these architectures, as an archive that
     `slipstream devices --add` installs."""
     system_packages()
     environment = package_env()
-    dist = ROOT / "dist"
-    dist.mkdir(exist_ok=True)
+    dist.mkdir(parents=True, exist_ok=True)
     built = engine.resolve() if engine else native("--portable")
     if built.parent != dist:
         shutil.copyfile(built, dist / built.name)
@@ -674,7 +678,7 @@ def package_app(
 ) -> int:
     """The app with its engine as one folder, which needs no Python: packed, with figures of it.
 
-    Raises Failed where `vulkan` is wanted and its backend cannot be built.
+    Raises Failed where `vulkan` is wanted and its backend cannot be built on this Linux.
     """
     if sys.platform.startswith("linux"):
         optional_packages(PACKAGING)
@@ -683,7 +687,7 @@ def package_app(
     (app,) = dist.glob(f"slipstream-{project_version()}-*.whl")
     pip(environment, "install", "--quiet", "--force-reinstall", "--no-deps", engine, app)
     (lib,) = environment.glob("**/llama_cpp/lib")
-    if vulkan:
+    if vulkan and sys.platform.startswith("linux"):  # elsewhere it is no library of its own
         try:
             vulkan_packages(drivers=False)
             library = native("--vulkan")
@@ -693,7 +697,7 @@ def package_app(
             ) from exc
         lay_backend(library, lib)
     made = ["-P", "-m", "slipstream_package", "--dist", dist, "--epoch", str(commit_time())]
-    made += ["--work", cache_dir() / "package", "--cache", cache_dir(), *options]
+    made += ["--work", cache_dir() / "package", *options]
     env = {"PYTHONPATH": str(ROOT / "installers"), "QT_QPA_PLATFORM": "offscreen"}
     return call([python_of(environment), *made], env=env)
 
@@ -834,6 +838,9 @@ def main() -> int:
         "installed without Python, as a .deb and a tar.zst; see installers/README.md",
     )
     packed.add_argument("--quick", action="store_true", help="hardly packed, to try it out")
+    packed.add_argument(
+        "--dist", type=Path, metavar="FOLDER", default=ROOT / "dist", help="in place of dist/"
+    )
     packed.add_argument("--wheels", action="store_true", help="only the wheels")
     packed.add_argument(
         "--no-vulkan", action="store_true", help="the app without the Vulkan backend"
@@ -900,7 +907,7 @@ def main() -> int:
     )
     add(
         "smoke",
-        "the .deb and the tar.zst of dist/ tried out in bare Debian 12 and 13: installed, clicked "
+        "the .deb and the tar.zst of dist/ tried out in bare Debian and Ubuntu: installed, clicked "
         "through, upgraded, removed; options of installers/smoke.py; as root, minutes",
     )
     add("splits", "20,000 documents of Markdown by chance: every split renders as the whole; long")
@@ -990,7 +997,8 @@ def main() -> int:
             case "package":
                 options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
                 vulkan = not args.no_vulkan
-                return package(args.cuda, args.engine, args.wheels, options, vulkan)
+                dist = args.dist.resolve()
+                return package(dist, args.cuda, args.engine, args.wheels, options, vulkan)
             case "smoke":
                 return smoke(rest)
             case "bench" if rest[:1] == ["native"]:

@@ -1,6 +1,6 @@
 """The installed app in systems that have nothing else: `python3 dev.py smoke`, as root on Linux.
 
-In each system (a debootstrap of Debian in a chroot, without Python and compiler) an older version
+In each system (a debootstrap in a chroot, without Python and compiler) an older version
 is installed, clicked through as a person would, replaced by the package of `dist/`, which has to
 know the chat, and removed; then the `tar.zst` is installed and removed by its scripts. The app
 runs as a user whose home has spaces and umlauts, from another folder, its streams closed.
@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -26,14 +28,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import urlopen
 
+from app.conversation import Conversation, End
+from app.history import Codec, exchange
 from installers.slipstream_package import elf
 from tests.ui.desktop.session import found, until
 from tests.ui.desktop.tree import Bus, Node
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-MIRROR: Final = "http://deb.debian.org/debian"
-SYSTEMS: Final = ("bookworm", "trixie")
+DEBIAN: Final = "http://deb.debian.org/debian"
+UBUNTU: Final = "http://archive.ubuntu.com/ubuntu"
+SYSTEMS: Final = {"bookworm": DEBIAN, "trixie": DEBIAN, "noble": UBUNTU}  # by code name
+# Whose keys Ubuntu's archive is signed with, which Debian has no package of.
+KEYRING: Final = f"{UBUNTU}/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
+KEYRING_SHA256: Final = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
 USER: Final = 1000
 HOME: Final = "/home/Jörg Müller und Söhne"
 LIB: Final = "usr/lib/slipstream"
@@ -43,6 +52,13 @@ PLANETS: Final = "Mercury Venus Earth Mars Jupiter Saturn Uranus Neptune".split(
 # Data of packages that no import shows; without them every formula stays its source.
 FORMULAS: Final = ("ziamath/fonts/STIXTwoMath-Regular.ttf", "ziafont/fonts/DejaVuSans.ttf",
                    "latex2mathml/unimathsymbols.txt")  # fmt: skip
+# Of an exported chat, whose answer has a formula by itself and one within a line.
+CHAT: Final = f"{HOME}/Jörgs Brüche.slipstream.json"
+FRACTIONS: Final = "Both:\n\n$$\\frac{a}{b}$$\n\nand $x^2$ too."
+SET: Final = "\ufffc"  # what stands for an object in a text
+DRIVER: Final = ("libvulkan1", "mesa-vulkan-drivers")
+# Its renderer by software, for a card: the engine takes it where it is told to.
+CARD: Final = {"GGML_VK_VISIBLE_DEVICES": "0"}
 BACKENDS: Final = "_internal/llama_cpp/lib/backends"
 # Where a user's files may lie, below the home.
 XDG: Final = (".config/slipstream", ".cache/slipstream", ".local/share/slipstream",
@@ -114,11 +130,13 @@ class System:
             return
         subprocess.run(["rm", "-rf", "--one-file-system", str(self.root)], check=False)
 
-    def asks(self, *command: str, user: bool = False) -> subprocess.CompletedProcess[str]:
-        """`command` in the system, with what it says."""
+    def asks(
+        self, *command: str, user: bool = False, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """`command` in the system, with what it says; `more` is of its environment."""
         return subprocess.run(
             self.command(command, user=user),
-            env=self.environment(user),
+            env=self.environment(user) | more,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -244,11 +262,12 @@ def as_user() -> Iterator[None]:
 class App:
     """The window, as a desktop starts it: from another folder, all three streams closed."""
 
-    def __init__(self, system: System, screen: Screen, program: str = "slipstream") -> None:
+    def __init__(self, system: System, screen: Screen, *arguments: str, **more: str) -> None:
+        """`more` is of its environment."""
         self.screen = screen
-        environment = system.environment(user=True) | screen.environment
+        environment = system.environment(user=True) | screen.environment | more
         environment |= {"PATH": system.environment(True)["PATH"]}
-        script = f'cd /usr/share && exec "{program}" <&- >&- 2>&-'
+        script = f"cd /usr/share && exec {shlex.join(['slipstream', *arguments])} <&- >&- 2>&-"
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             system.command(["/bin/sh", "-c", script], user=True),
@@ -289,12 +308,33 @@ class App:
 
     def click(self, name: str, role: str = "") -> None:
         """With the mouse, on its middle."""
-        node = self.find(name, role)
+        self._click(self.find(name, role))
+
+    def _click(self, node: Node) -> None:
         x, y, width, height = self.screen.bus.call(
             node, "org.a11y.atspi.Component", "GetExtents", "u", 0
         )[0]
         middle = (str(x + width // 2), str(y + height // 2))
         self.screen.xdotool("mousemove", *middle, "click", "1")
+
+    def device(self, kind: str) -> Node:
+        """The part of the switch for "CPU" or "GPU", behind which the device's name may stand."""
+
+        def look() -> Node | None:
+            with contextlib.suppress(RuntimeError):
+                return next(
+                    (n for n in self.root.walk() if n.name.startswith(f"Device: {kind}")), None
+                )
+            return None
+
+        return until(look, f"the switch's {kind}")
+
+    def choose_device(self, kind: str) -> None:
+        """With the mouse, once it can be; there when the model is loaded there."""
+        until(lambda: "sensitive" in self.device(kind).states, f"a {kind} that can be chosen")
+        self._click(self.device(kind))
+        until(lambda: "checked" in self.device(kind).states, f"a model on the {kind}")
+        until(lambda: self.root.find("State: DFlash ready"), "a model that is loaded")
 
     def answer(self) -> str:
         node = self.find("Answer")
@@ -317,7 +357,7 @@ class App:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="dev.py smoke", description=__doc__)
-    parser.add_argument("--systems", default=",".join(SYSTEMS), help="of Debian, by code name")
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help="by code name (%(default)s)")
     parser.add_argument("--deb", type=Path, help="instead of the one in dist/")
     parser.add_argument("--tar", type=Path, help="instead of the one in dist/")
     parser.add_argument("--cache", type=Path, required=True, help="where bare systems are kept")
@@ -371,10 +411,28 @@ def debootstrap(cache: Path, name: str) -> Path:
         part = cache / f"{name}.part"
         shutil.rmtree(part, ignore_errors=True)
         cache.mkdir(parents=True, exist_ok=True)
-        command = ["debootstrap", "--variant=minbase", name, str(part), MIRROR]
+        command = ["debootstrap", "--variant=minbase"]
+        if SYSTEMS[name] == UBUNTU:
+            command += [f"--keyring={ubuntu_keyring(cache)}", "--components=main,universe"]
+        command += [name, str(part), SYSTEMS[name]]
+        if not Path("/usr/share/debootstrap/scripts", name).exists():
+            command.append("gutsy")  # Ubuntu's of every name, which Debian's may not know
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         part.rename(base)
     return base
+
+
+def ubuntu_keyring(cache: Path) -> Path:
+    with urlopen(KEYRING, timeout=60) as answer:
+        content: bytes = answer.read()
+    if hashlib.sha256(content).hexdigest() != KEYRING_SHA256:
+        raise RuntimeError(f"{KEYRING} is not what it was")
+    with tempfile.NamedTemporaryFile(suffix=".deb") as package:
+        package.write(content)
+        package.flush()
+        folder = cache / "ubuntu-keyring"
+        subprocess.run(["dpkg-deb", "-x", package.name, str(folder)], check=True)
+    return folder / "usr/share/keyrings/ubuntu-archive-keyring.gpg"
 
 
 def look_at_metadata(report: Report, deb: Path) -> None:
@@ -422,6 +480,10 @@ def try_in(report: Report, base: Path, deb: Path, packed: Path, pictures: Path |
             commands(report, system)
         with report.step("the upgrade"):
             knows_the_chat(report, system, screen, pictures)
+        with report.step("a formula"):
+            sets_formulas(report, system, screen, pictures)
+        with report.step("a graphics card"):
+            on_a_card(report, system, screen, pictures)
         with report.step("Wayland"):
             on_wayland(report, system, screen)
         with report.step("removal"):
@@ -585,6 +647,55 @@ def knows_the_chat(report: Report, system: System, screen: Screen, pictures: Pat
         report.check("an upgrade keeps the chats", True)
         screen.xdotool("key", "ctrl+q")
         report.check("quit again", app.gone() == 0, app.process.poll())
+    finally:
+        app.close()
+
+
+def sets_formulas(report: Report, system: System, screen: Screen, pictures: Path | None) -> None:
+    """An exported chat is opened by its file, and what its answer has of formulas is drawn."""
+    chat = Conversation()
+    answer = chat.answer(chat.ask("How are fractions set?"))
+    answer.text, answer.end = FRACTIONS, End.DONE
+    file = system.root / CHAT.lstrip("/")
+    codec = Codec(encode=lambda figures: None, decode=lambda table: None)
+    exchange.write(file, exchange.as_json(chat, codec))
+    os.chown(file, USER, USER)
+    app = App(system, screen, CHAT)
+    try:
+        app.window()
+        told = until(lambda: SET in (text := app.answer()) and text, "a formula that is set")
+        report.check("a formula is drawn", "frac" not in told and told.count(SET) == 2, repr(told))
+        if pictures:
+            screen.picture(pictures / f"{report.system}-formula.png")
+        screen.xdotool("key", "ctrl+q")
+        report.check("quit after a file", app.gone() == 0, app.process.poll())
+    finally:
+        app.close()
+        file.unlink()
+
+
+def on_a_card(report: Report, system: System, screen: Screen, pictures: Path | None) -> None:
+    """Vulkan by Mesa's software renderer: listed, and taken and left by the window's switch."""
+    backend = next((system.root / LIB / BACKENDS).glob("libggml-vulkan.so"), None)
+    report.check("the package has Vulkan's backend", backend)
+    done = system.asks("apt-get", "install", "-y", "-qq", "--no-install-recommends", *DRIVER)
+    report.check("apt-get install: a driver", done.returncode == 0, done.stderr.strip()[-500:])
+    done = system.asks("slipstream", "devices", "--json", user=True, **CARD)
+    cards = [d for d in json.loads(done.stdout)["devices"] if d["kind"] == "gpu" and d["usable"]]
+    report.check("a card is listed", cards, cards or done.stdout[:500])
+    app = App(system, screen, **CARD)
+    try:
+        app.window()
+        for device in ("GPU", "CPU"):
+            screen.xdotool("key", "ctrl+n")
+            app.choose_device(device)
+            app.click(f"Ask: {QUESTION}", "push button")
+            until(lambda: all(planet in app.answer() for planet in PLANETS), "the planets")
+            report.check(f"the same is answered on the {device}", True, app.device(device).name)
+            if pictures:
+                screen.picture(pictures / f"{report.system}-{device.lower()}.png")
+        screen.xdotool("key", "ctrl+q")
+        report.check("quit after a card", app.gone() == 0, app.process.poll())
     finally:
         app.close()
 

@@ -114,9 +114,10 @@ def lighten_numpy(internal: Path) -> None:
         for module in (internal / "numpy").rglob("*.so"):
             if lacks := {n for n in elf.undefined(module) if n.startswith("scipy_")} - has:
                 raise PackageError(f"NumPy asks for {', '.join(sorted(lacks))}: see blas.c")
-        # of OpenBLAS alone
-        for other in (*libraries.glob("libgfortran-*"), *libraries.glob("libquadmath-*")):
-            other.unlink()
+        # Of OpenBLAS alone; beside the program there are links to them.
+        for kind in ("libgfortran-*", "libquadmath-*"):
+            for other in (*libraries.glob(kind), *internal.glob(kind)):
+                other.unlink()
 
 
 def _compile(library: Path, source: Path) -> None:

@@ -60,7 +60,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def packaged(**options: Any) -> int:
     known: dict[str, Any] = {"cuda": None, "engine": None, "wheels": False, "options": ["--quick"]}
-    return dev.package(**(known | options))
+    return dev.package(dev.ROOT / "dist", **(known | options))
 
 
 MADE = f"-P -m slipstream_package --epoch 7 --work {Path('cache/package')} --quick"
@@ -85,6 +85,7 @@ def test_wheels_alone(steps: list[str]) -> None:
 def test_an_engine_that_is_there(steps: list[str], tmp_path: Path) -> None:
     assert packaged(engine=tmp_path / "wheels/engine.whl") == 0
     assert "native --portable" not in steps
+    assert steps[-1] == f"{MADE} libggml-vulkan.so"
     assert (tmp_path / "dist/engine.whl").is_file()
 
 
@@ -104,6 +105,15 @@ def test_it_is_made_without_vulkan(steps: list[str]) -> None:
     assert packaged(vulkan=False) == 0
     assert steps[-1] == MADE
     assert "native --vulkan" not in steps
+
+
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_where_vulkan_is_no_library_of_its_own_it_is_made_without(
+    system: str, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev.sys, "platform", system)
+    assert packaged() == 0
+    assert steps[-1] == MADE
 
 
 def test_a_time_that_was_given_is_that_of_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
