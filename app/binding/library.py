@@ -38,7 +38,7 @@ from app.binding.structs import (
 )
 from app.errors import NativeLibraryError
 
-ABI: Final = 10
+ABI: Final = 11
 _INFO, _WARNING = 1, 2  # SLIP_LOG_INFO and SLIP_LOG_WARNING of the header
 
 _native = logging.getLogger("app.native")

@@ -55,7 +55,7 @@ extern "C" {
 
 /* Grows by one whenever a struct or a function changes in a way that old callers
  * would misread. A caller refuses a library whose slip_abi() differs. */
-#define SLIP_ABI 10
+#define SLIP_ABI 11
 
 #define SLIP_MAX_BLOCK 64 /* longest block of any drafter, in tokens */
 
@@ -215,7 +215,7 @@ SLIP_API const char * slip_chat_template(const slip_pair * pair);
  * if it is larger), or a negative number if the text is too long to count. */
 SLIP_API int32_t slip_tokenize(const slip_pair * pair, const char * text, int32_t length, int32_t * tokens, int32_t capacity);
 
-/* Tokens that stand for more than their text, ascending: control tokens, and those defined
+/* Tokens that stand for more than their text, ascending: control tokens, the one for what is unknown, and those defined
  * beside the vocabulary. Returns their number; at most `capacity` are written. */
 SLIP_API int32_t slip_special_tokens(const slip_pair * pair, int32_t * tokens, int32_t capacity);
 
@@ -348,7 +348,7 @@ typedef struct slip_costs {
 } slip_costs;
 
 /* Measures them, in two seconds at most unless single passes take longer. A width that the
- * context cannot hold is not measured. Forgets all tokens. SLIP_ERROR_OPTION without a drafter,
+ * context cannot hold is not measured. Forgets all tokens, unless it is cancelled. SLIP_ERROR_OPTION without a drafter,
  * SLIP_ERROR_CONTEXT if the context has not two tokens, SLIP_ERROR_NUMBERS where no token can be chosen. */
 SLIP_API slip_status slip_measure_costs(slip_pair * pair, slip_costs * costs, slip_error * error);
 
@@ -399,8 +399,8 @@ SLIP_API int32_t slip_position(const slip_pair * pair);
 /* Forgets all tokens. If the device fails in that, the next call tells. */
 SLIP_API void slip_reset(slip_pair * pair);
 
-/* While set to 1, slip_prompt, slip_round and slip_probe_exact return SLIP_CANCELLED as soon
- * as they can: between micro-batches and passes, between draft and verify, on the CPU also inside them. */
+/* While set to 1, what decodes (prompts, rounds, the measuring of costs, the probe, on the CPU slip_eval too) returns
+ * SLIP_CANCELLED as soon as it can: between micro-batches and passes, between draft and verify, on the CPU also inside them. */
 SLIP_API void slip_cancel(slip_pair * pair, int32_t cancelled);
 
 /* --- quantising ------------------------------------------------------------------ */

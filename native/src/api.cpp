@@ -12,11 +12,11 @@
 #include "log.h"
 #include "pair.h"
 #include "quantize.h"
+#include "text.h"
 #include "vocabulary.h"
 
 #include "llama.h"
 
-#include <cstdio>
 #include <mutex>
 #include <new>
 
@@ -29,8 +29,8 @@ namespace {
 slip_status fail(slip_error * error, slip_status status, const char * message, const char * remedy) {
     if (error) {
         error->status = status;
-        std::snprintf(error->message, sizeof(error->message), "%s", message);
-        std::snprintf(error->remedy, sizeof(error->remedy), "%s", remedy);
+        slip_copy_text(error->message, message);
+        slip_copy_text(error->remedy, remedy);
     }
     return status;
 }

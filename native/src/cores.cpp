@@ -1,5 +1,7 @@
 #include "cores.h"
 
+#include "control_groups.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -54,38 +56,16 @@ double quota(const std::string & root) {
     const auto limit = [&](double processors) {
         least = processors > 0 && (least == 0 || processors < least) ? processors : least;
     };
-    std::ifstream groups(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(groups, line);) {
-        const size_t first = line.find(':'), second = line.find(':', first + 1);
-        if (second == std::string::npos) {
-            continue;
+    for (const slip_control_group & group : slip_control_groups(root, "cpu")) {
+        double allowed = 0, period = 0;
+        if (group.v2) {
+            std::istringstream(first_line(group.folder + "/cpu.max")) >> allowed >> period; // "max" is no number
+        } else {
+            allowed = number(first_line(group.folder + "/cpu.cfs_quota_us")); // -1: none
+            period  = number(first_line(group.folder + "/cpu.cfs_period_us"));
         }
-        const std::string controllers = line.substr(first + 1, second - first - 1);
-        const bool v2 = controllers.empty();
-        if (!v2 && ("," + controllers + ",").find(",cpu,") == std::string::npos) {
-            continue;
-        }
-        // A group's own path is not there inside of a container, whose root is that group: what can be read counts.
-        for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
-            path = path == "/" ? "" : path;
-            if (v2) {
-                std::istringstream max(first_line(root + "/sys/fs/cgroup" + path + "/cpu.max"));
-                double allowed = 0, period = 0;
-                if (max >> allowed >> period && period > 0) { // "max" is no number
-                    limit(allowed / period);
-                }
-            } else {
-                for (const char * mount : { "/cpu", "/cpu,cpuacct" }) {
-                    const std::string folder = root + "/sys/fs/cgroup" + mount + path;
-                    const double allowed = number(first_line(folder + "/cpu.cfs_quota_us")), period = number(first_line(folder + "/cpu.cfs_period_us"));
-                    if (allowed > 0 && period > 0) { // -1: none
-                        limit(allowed / period);
-                    }
-                }
-            }
-            if (path.empty() || path.rfind('/') == std::string::npos) {
-                break;
-            }
+        if (allowed > 0 && period > 0) {
+            limit(allowed / period);
         }
     }
     return least;

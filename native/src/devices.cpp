@@ -2,9 +2,9 @@
 
 #include "failure.h"
 #include "host_memory.h"
+#include "text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -45,8 +45,8 @@ static uint64_t most_of_gpu() {
 
 slip_device slip_device_describe(ggml_backend_dev_t device) {
     slip_device out = {};
-    std::snprintf(out.name, sizeof(out.name), "%s", ggml_backend_dev_name(device));
-    std::snprintf(out.description, sizeof(out.description), "%s", ggml_backend_dev_description(device));
+    slip_copy_text(out.name, ggml_backend_dev_name(device));
+    slip_copy_text(out.description, ggml_backend_dev_description(device));
     switch (ggml_backend_dev_type(device)) {
         case GGML_BACKEND_DEVICE_TYPE_GPU:  out.kind = SLIP_DEVICE_GPU;        break;
         case GGML_BACKEND_DEVICE_TYPE_IGPU: out.kind = SLIP_DEVICE_INTEGRATED; break;

@@ -195,6 +195,7 @@ slip_drafter_memory slip_drafter::memory() const {
 void slip_drafter::make_tensors(int32_t n_ctx) {
     const int32_t n_taps = static_cast<int32_t>(shape_.taps.size());
     n_cells_full_ = padded(n_ctx + shape_.block);
+    shape_.window = std::min(shape_.window, n_cells_full_); // a wider one sees all: no sum of it may wrap
     n_ring_       = std::min(n_cells_full_, padded(shape_.window + shape_.block + k_slack));
 
     tensors_.reset(ggml_init({ ggml_tensor_overhead() * (2 * layers_.size() + 16), nullptr, /*no_alloc*/ true }));
@@ -327,10 +328,11 @@ ggml_tensor * slip_drafter::attend(ggml_context * ctx, const layer & l, bool sli
 
 void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
     ++counts_.rebuilt;
+    g.nodes  = nullptr; // what fails on the way is built again
     g.n_rows = n_rows;
     g.context.reset(ggml_init({ ggml_tensor_overhead() * k_nodes + ggml_graph_overhead_custom(k_nodes, false), nullptr, true }));
     ggml_context * ctx = g.context.get();
-    g.nodes = ggml_new_graph_custom(ctx, k_nodes, false);
+    ggml_cgraph * nodes = ggml_new_graph_custom(ctx, k_nodes, false);
 
     // [n_embd, n_rows, n_taps] -> [n_taps * n_embd, n_rows], the taps of a position side by side
     ggml_tensor * taps = ggml_cont(ctx, ggml_permute(ctx, n_rows == k_wide ? features_wide_ : features_, 0, 2, 1, 3));
@@ -343,9 +345,9 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
         for (int32_t il = first; il < first + at_once; ++il) {
             weights.insert(weights.end(), { layers_[il].wk, layers_[il].wv });
         }
-        const std::vector<ggml_tensor *> kv = products(ctx, g.nodes, fused, weights);
+        const std::vector<ggml_tensor *> kv = products(ctx, nodes, fused, weights);
         for (int32_t i = 0; i < at_once; ++i) {
-            store_kv(ctx, g.nodes, layers_[first + i], shape_.sliding[first + i], kv[2 * i], kv[2 * i + 1], in_.row_pos, in_.row_cell_full,
+            store_kv(ctx, nodes, layers_[first + i], shape_.sliding[first + i], kv[2 * i], kv[2 * i + 1], in_.row_pos, in_.row_cell_full,
                 in_.row_cell_ring, n_rows);
         }
     }
@@ -356,8 +358,8 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
             const layer & l = layers_[il];
             const bool sliding = shape_.sliding[il];
             ggml_tensor * y = norm(ctx, x, l.attn_norm);
-            const std::vector<ggml_tensor *> qkv = products(ctx, g.nodes, y, { l.wq, l.wk, l.wv });
-            store_kv(ctx, g.nodes, l, sliding, qkv[1], qkv[2], in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape_.block);
+            const std::vector<ggml_tensor *> qkv = products(ctx, nodes, y, { l.wq, l.wk, l.wv });
+            store_kv(ctx, nodes, l, sliding, qkv[1], qkv[2], in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape_.block);
             ggml_tensor * q = ggml_reshape_3d(ctx, qkv[0], shape_.head_dim, shape_.n_heads, shape_.block);
             q = ggml_rope_ext(ctx, norm(ctx, q, l.q_norm), in_.block_pos, nullptr, shape_.rope_dims,
                 GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
@@ -374,21 +376,23 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
             g.result = head_->choose(ctx, norm(ctx, rows, out_norm_), g.whole);
         }
         ggml_set_output(g.result);
-        ggml_build_forward_expand(g.nodes, g.result);
+        ggml_build_forward_expand(nodes, g.result);
     }
 
-    slip_device_check(backend_, g.nodes, "run the drafter", "Choose another device, or decode without the drafter.");
+    slip_device_check(backend_, nodes, "run the drafter", "Choose another device, or decode without the drafter.");
     if (!g.memory) {
         g.memory.reset(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend_)));
     }
     if (measure_) {
-        ggml_gallocr_reserve_n_size(g.memory.get(), g.nodes, nullptr, nullptr, &g.bytes);
+        ggml_gallocr_reserve_n_size(g.memory.get(), nodes, nullptr, nullptr, &g.bytes);
+        g.nodes = nodes;
         return;
     }
-    if (!ggml_gallocr_alloc_graph(g.memory.get(), g.nodes)) {
+    if (!ggml_gallocr_alloc_graph(g.memory.get(), nodes)) {
         throw slip_failure(SLIP_ERROR_MEMORY, "There is not enough memory for the drafter.", "Choose a smaller context.");
     }
     g.bytes = ggml_gallocr_get_buffer_size(g.memory.get(), 0);
+    g.nodes = nodes;
 }
 
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
@@ -445,11 +449,15 @@ void slip_drafter::copy_features(int32_t first_row, int32_t n_rows, ggml_tensor 
     }
 }
 
-void slip_drafter::queue(int32_t n_rows) {
+void slip_drafter::make_room(int32_t n_rows) {
     if (n_queued_ + n_rows > shape_.block && n_queued_ > 0) {
         feed(feed_, n_queued_);
         n_queued_ = 0;
     }
+}
+
+void slip_drafter::queue(int32_t n_rows) {
+    make_room(n_rows);
     if (n_rows <= shape_.block) {
         copy_features(0, n_rows, features_, n_queued_);
         n_queued_ += n_rows;

@@ -80,6 +80,10 @@ public:
     // context needs: then nothing but reset() helps.
     bool rewind(int32_t position);
 
+    // Feeds what is queued where `n_rows` more would not fit beside it: a pass, which can be cancelled. What is queued
+    // stays so then.
+    void make_room(int32_t n_rows);
+
     // Queues the features of rows [0, n_rows) of the target's last pass, at position().
     // Feeds them at once when they do not fit the queue.
     void queue(int32_t n_rows);

@@ -1,5 +1,7 @@
 #include "host_memory.h"
 
+#include "control_groups.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -35,42 +37,47 @@ bool read_number(const std::string & path, uint64_t & out) {
     return static_cast<bool>(file >> out); // not for "max"
 }
 
-} // namespace
+// Of "not known" and "nothing left", which is at least 1.
+constexpr uint64_t k_unknown = UINT64_MAX;
 
-uint64_t slip_host_memory_free(const std::string & root) {
-    uint64_t free = field(root + "/proc/meminfo", "MemAvailable:") * 1024;
-    std::ifstream groups(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(groups, line);) {
-        const size_t second = line.find(':', line.find(':') + 1);
-        if (line.compare(0, 3, "0::") != 0 || second == std::string::npos) {
+uint64_t told(uint64_t free) {
+    return free == k_unknown ? 0 : std::max<uint64_t>(free, 1);
+}
+
+uint64_t left(uint64_t most, uint64_t used) {
+    return most - std::min(most, used);
+}
+
+uint64_t available(const std::string & root) {
+    const uint64_t machine = field(root + "/proc/meminfo", "MemAvailable:") * 1024;
+    uint64_t free = machine > 0 ? machine : k_unknown;
+    for (const slip_control_group & group : slip_control_groups(root, "memory")) {
+        uint64_t most = 0, used = 0;
+        if (!read_number(group.folder + (group.v2 ? "/memory.max" : "/memory.limit_in_bytes"), most) ||
+                !read_number(group.folder + (group.v2 ? "/memory.current" : "/memory.usage_in_bytes"), used)) {
             continue;
         }
-        // Each group above sets a limit of its own. Inside of a container only the root can be read.
-        for (std::string path = line.substr(second + 1);; path.erase(path.rfind('/'))) {
-            path = path == "/" ? "" : path;
-            const std::string folder = root + "/sys/fs/cgroup" + path;
-            uint64_t most = 0, used = 0;
-            if (read_number(folder + "/memory.max", most) && read_number(folder + "/memory.current", used)) {
-                used -= std::min(used, field(folder + "/memory.stat", "inactive_file")); // given back when it is wanted
-                free  = std::min(free, most - std::min(most, used));
-            }
-            if (path.empty() || path.rfind('/') == std::string::npos) {
-                break;
-            }
-        }
+        // Given back when it is wanted.
+        const uint64_t files = field(group.folder + "/memory.stat", group.v2 ? "inactive_file" : "total_inactive_file");
+        free = std::min(free, left(most, left(used, files)));
     }
     return free;
 }
 
+} // namespace
+
+uint64_t slip_host_memory_free(const std::string & root) {
+    return told(available(root));
+}
+
 uint64_t slip_host_memory_free() {
-    uint64_t free = slip_host_memory_free("");
+    uint64_t free = available("");
     rlimit limit = {}; // of the shell's ulimit -v
     uint64_t pages = 0;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && read_number("/proc/self/statm", pages)) {
-        const uint64_t used = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-        free = std::min<uint64_t>(free, limit.rlim_cur - std::min<uint64_t>(limit.rlim_cur, used));
+        free = std::min<uint64_t>(free, left(limit.rlim_cur, pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE))));
     }
-    return free;
+    return told(free);
 }
 
 #elif defined(__APPLE__)

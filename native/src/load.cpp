@@ -472,6 +472,12 @@ placed estimated(const plan & of) {
     const bool on_device = !fits(f.device, false), on_draft = !on_device && !fits(f.draft_device, false);
     if (on_device) {
         if (const placed some = partly(of, out); some.n_layers_device > 0) {
+            if (some.n_layers_device < of.options.least_share * of.n_layers()) {
+                throw slip_failure(SLIP_ERROR_MEMORY,
+                    "Only " + std::to_string(some.n_layers_device) + " of " + std::to_string(of.n_layers()) + " layers fit on " +
+                        slip_device_describe(of.device).description + ": the CPU alone is expected to be as fast.",
+                    "Choose the CPU, a smaller quantisation or a shorter context.");
+            }
             return some;
         }
     }
@@ -497,12 +503,6 @@ slip_models slip_load_models(const slip_load_options & options, std::atomic<bool
         const placed found = estimated(load);
         n_ctx           = found.estimate.n_ctx;
         n_layers_device = found.n_layers_device;
-        if (n_layers_device < options.least_share * load.n_layers()) {
-            throw slip_failure(SLIP_ERROR_MEMORY,
-                "Only " + std::to_string(n_layers_device) + " of " + std::to_string(load.n_layers()) + " layers fit on " +
-                    slip_device_describe(load.device).description + ": the CPU alone is expected to be as fast.",
-                "Choose the CPU, a smaller quantisation or a shorter context.");
-        }
     }
     slip_models out = load.models(n_layers_device, /*measure*/ false);
     for (int32_t n = n_ctx;; n = std::max(k_ctx_least, n / 2)) {
@@ -527,6 +527,18 @@ bool slip_models::exact() const {
     return llama_model_ftype(target.get()) == LLAMA_FTYPE_ALL_F32;
 }
 
+// What a graphics card takes for the attention of a verify beside the buffers that are planned, as a chat grows: of each
+// 256 keys a sum of values and two numbers, for every head and row (patches 0034 and 0036).
+static uint64_t attention_parts(const llama_model * model, const llama_context * ctx) {
+    constexpr uint64_t k_part = 256;
+    char n_value[16] = "";
+    if (llama_model_meta_val_str(model, "qwen35.attention.value_length", n_value, sizeof(n_value)) < 1) {
+        return 0;
+    }
+    const uint64_t n_parts = (llama_n_ctx(ctx) + k_part - 1) / k_part, n_rows = llama_n_rs_seq(ctx) + 1;
+    return n_parts * n_rows * llama_model_n_head(model) * (std::strtoull(n_value, nullptr, 10) + 2) * sizeof(float);
+}
+
 slip_footprint slip_models::footprint() const {
     slip_footprint out = {};
     if (ctx_target) {
@@ -539,6 +551,9 @@ slip_footprint slip_models::footprint() const {
         // While it drafts, each pass leaves the layers' inputs that the drafter reads; and the host has room for logits.
         slip_memory & on = on_gpu() ? out.device : out.host;
         on.compute += uint64_t(shape.taps.size()) * llama_model_n_embd(target.get()) * llama_n_ubatch(ctx_target.get()) * sizeof(float);
+        if (on_gpu()) {
+            out.device.compute += attention_parts(target.get(), ctx_target.get());
+        }
         const int32_t n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(target.get()));
         out.host.compute += uint64_t(n_vocab) * shape.rows() * sizeof(float);
     }

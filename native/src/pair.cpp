@@ -5,13 +5,13 @@
 #include "devices.h"
 #include "failure.h"
 #include "log.h"
+#include "text.h"
 
 #include "llama-ext.h"
 #include "llama.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -54,12 +54,21 @@ const llama_vocab * slip_pair::vocab() const {
     return llama_model_get_vocab(models_.target.get());
 }
 
+// What the model's file says under `key`, as text; empty where it says nothing.
+static std::string meta(const llama_model * model, const char * key) {
+    const int32_t n = llama_model_meta_val_str(model, key, nullptr, 0);
+    std::string out(std::max(0, n) + 1, '\0');
+    llama_model_meta_val_str(model, key, out.data(), out.size());
+    out.pop_back();
+    return out;
+}
+
 slip_info slip_pair::info() const {
     const llama_model * target = models_.target.get();
     slip_info out = {};
     out.size = sizeof(out);
-    llama_model_meta_val_str(target, "general.name", out.name, sizeof(out.name));
-    std::snprintf(out.quantisation, sizeof(out.quantisation), "%s", llama_ftype_name(llama_model_ftype(target)));
+    slip_copy_text(out.name, meta(target, "general.name"));
+    slip_copy_text(out.quantisation, llama_ftype_name(llama_model_ftype(target)));
     out.target_bytes    = llama_model_size(target);
     out.draft_bytes     = models_.draft ? llama_model_size(models_.draft.get()) : 0;
     out.n_ctx           = models_.n_ctx;
@@ -74,12 +83,11 @@ slip_info slip_pair::info() const {
     out.n_taps          = static_cast<int32_t>(models_.shape.taps.size());
     out.block           = models_.shape.block;
     out.draft_rows      = models_.drafter ? models_.drafter->head_rows() : 0;
-    char bos[16]; // llama.cpp has a default where the file names none
-    const bool has_bos  = llama_model_meta_val_str(target, "tokenizer.ggml.bos_token_id", bos, sizeof(bos)) > 0;
+    const bool has_bos  = !meta(target, "tokenizer.ggml.bos_token_id").empty(); // llama.cpp has a default where the file names none
     out.bos             = has_bos ? llama_vocab_bos(vocab()) : -1;
     out.eos             = llama_vocab_eos(vocab());
     out.footprint       = models_.footprint();
-    std::snprintf(out.repairs, sizeof(out.repairs), "%s", models_.repairs.c_str());
+    slip_copy_text(out.repairs, models_.repairs);
     return out;
 }
 
@@ -110,7 +118,7 @@ void slip_pair::target_pass(const llama_token * tokens, int32_t n, int32_t n_out
     counts_.rebuilt += llama_perf_context(ctx).n_reused == reused;
     ++counts_.launched;
     if (status != 0) {
-        if (status == 2 && cancelled_) {
+        if (status == 2) { // aborted, whatever slip_cancel says by now
             reset(); // a pass that stopped half-way leaves the recurrent state anywhere
             throw slip_failure(SLIP_CANCELLED, "Cancelled.");
         }
@@ -228,9 +236,12 @@ int32_t slip_pair::rewind_to(const int32_t * tokens, int32_t n_tokens, bool draf
     }
     const int32_t kept = position();
     // The drafter's window may have moved past what the shorter context needs again.
-    if (models_.drafter && !models_.drafter->rewind(kept) && drafting) {
-        reset();
-        return 0;
+    if (models_.drafter && !models_.drafter->rewind(kept)) {
+        if (drafting) {
+            reset();
+            return 0;
+        }
+        models_.drafter->reset(); // it would be taken to know what this prompt goes on with
     }
     return kept;
 }
@@ -259,11 +270,8 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
             "The prompt has " + std::to_string(options.n_tokens) + " tokens and the context holds " + std::to_string(models_.n_ctx) + ".",
             "Shorten it, start a new chat, or choose a larger context.");
     }
-    const int32_t n_vocab = llama_vocab_n_tokens(vocab());
-    if (std::any_of(options.tokens, options.tokens + options.n_tokens, [&](int32_t t) { return t < 0 || t >= n_vocab; })) {
-        throw slip_failure(SLIP_ERROR_OPTION, "The prompt has a token that is not in the vocabulary.");
-    }
-    const slip_sampler sampler(options.sampling, n_vocab, /*watches*/ models_.on_gpu());
+    check_known(options.tokens, options.n_tokens);
+    const slip_sampler sampler(options.sampling, llama_vocab_n_tokens(vocab()), /*watches*/ models_.on_gpu());
     const bool drafting = options.drafting != 0;
     set_drafting(drafting);
     // Nothing is refused from here on: the answer before this one is over, also if this one is cancelled.
@@ -343,6 +351,9 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
     }
     if (given) {
         std::copy(given, given + n_draft, tokens.begin() + 1);
+    }
+    if (drafting_) {
+        models_.drafter->make_room(1 + n_draft); // once the round is verified, nothing may stop what it gave
     }
     const int64_t t_drafted = now_us();
 
@@ -533,6 +544,7 @@ void slip_pair::eval(const int32_t * tokens, int32_t n_tokens, int32_t n_rows, f
         throw slip_failure(SLIP_ERROR_OPTION, "A pass here has 1 to " + std::to_string(n_most) + " rows.");
     }
     check_fits(n_tokens);
+    check_known(tokens, n_tokens);
     reset();
     const size_t n_vocab = llama_vocab_n_tokens(vocab());
     for (int32_t done = 0; done < n_tokens; done += n_rows) {
@@ -556,11 +568,18 @@ void slip_pair::check_fits(int32_t n_tokens) const {
     }
 }
 
+void slip_pair::check_known(const int32_t * tokens, int32_t n_tokens) const {
+    const int32_t n_vocab = llama_vocab_n_tokens(vocab());
+    const auto unknown = std::find_if(tokens, tokens + n_tokens, [&](int32_t t) { return t < 0 || t >= n_vocab; });
+    if (unknown != tokens + n_tokens) {
+        throw slip_failure(SLIP_ERROR_OPTION, "Token " + std::to_string(*unknown) + " is not in the vocabulary.");
+    }
+}
+
 void slip_pair::eval_draft(const int32_t * tokens, int32_t n_tokens, llama_token anchor, float * features, float * hidden) {
     check_fits(n_tokens);
-    if (anchor < 0 || anchor >= llama_vocab_n_tokens(vocab())) {
-        throw slip_failure(SLIP_ERROR_OPTION, "Token " + std::to_string(anchor) + " is not in the vocabulary.");
-    }
+    check_known(tokens, n_tokens);
+    check_known(&anchor, 1);
     set_drafting(true);
     reset();
     llama_context * ctx = models_.ctx_target.get();

@@ -72,6 +72,7 @@ private:
     bool    restore_checkpoint(); // false: what is held then is unknown
     void    throw_if_cancelled() const;
     void    check_fits(int32_t n_tokens) const; // of what is looked at from inside
+    void    check_known(const int32_t * tokens, int32_t n_tokens) const; // of the vocabulary
     void    set_drafting(bool drafting);
     void    wait();
     void    read_logits(int32_t first_row, int32_t n_rows, float * out);

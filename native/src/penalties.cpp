@@ -7,12 +7,19 @@
 #include <string>
 #include <utility>
 
+// Beyond these a logit would become infinite: the host and a device choose differently among such.
+constexpr float k_most = 1e30f, k_most_repeat = 1e4f;
+
+static bool usable(float value) {
+    return std::fabs(value) <= k_most; // not for NaN
+}
+
 slip_penalties::slip_penalties(const slip_sampling & options, int32_t n_vocab) :
     presence(options.presence_penalty),
     frequency(options.frequency_penalty),
     repeat(options.repeat_penalty),
     last_n(options.penalty_last_n) {
-    const bool valid = std::isfinite(presence) && std::isfinite(frequency) && std::isfinite(repeat) && repeat > 0 && last_n >= -1 &&
+    const bool valid = usable(presence) && usable(frequency) && repeat >= 1 / k_most_repeat && repeat <= k_most_repeat && last_n >= -1 &&
         options.n_biases >= 0 && (options.biases || options.n_biases == 0);
     if (!valid) {
         throw slip_failure(SLIP_ERROR_OPTION, "The penalties are out of range.");
@@ -21,15 +28,14 @@ slip_penalties::slip_penalties(const slip_sampling & options, int32_t n_vocab) :
     std::stable_sort(biases.begin(), biases.end(), [](const slip_bias & a, const slip_bias & b) { return a.token < b.token; });
     size_t n = 0;
     for (const slip_bias & bias : biases) {
-        if (bias.token < 0 || bias.token >= n_vocab || !std::isfinite(bias.bias)) {
+        const bool again = n > 0 && biases[n - 1].token == bias.token;
+        const float sum  = bias.bias + (again ? biases[n - 1].bias : 0);
+        if (bias.token < 0 || bias.token >= n_vocab || !usable(sum)) {
             throw slip_failure(SLIP_ERROR_OPTION, "The bias of token " + std::to_string(bias.token) + " cannot be used.",
-                "Use a token of the vocabulary and a finite number.");
+                "Use a token of the vocabulary and a number up to 1e30.");
         }
-        if (n > 0 && biases[n - 1].token == bias.token) {
-            biases[n - 1].bias += bias.bias;
-        } else {
-            biases[n++] = bias;
-        }
+        n += !again;
+        biases[n - 1] = { bias.token, sum };
     }
     biases.resize(n);
 }

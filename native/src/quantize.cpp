@@ -28,11 +28,22 @@ int64_t slip_row_size(const char * name, int64_t n_per_row) {
     return static_cast<int64_t>(ggml_row_size(type, n_per_row));
 }
 
+// Others end the process on numbers that do not fit them, or search for them without end.
+static bool slip_quantizes(ggml_type type) {
+    switch (type) {
+        case GGML_TYPE_Q4_0: case GGML_TYPE_Q4_1: case GGML_TYPE_Q5_0: case GGML_TYPE_Q5_1: case GGML_TYPE_Q8_0:
+        case GGML_TYPE_Q2_K: case GGML_TYPE_Q3_K: case GGML_TYPE_Q4_K: case GGML_TYPE_Q5_K: case GGML_TYPE_Q6_K:
+            return true;
+        default:
+            return false;
+    }
+}
+
 void slip_quantize_rows(const char * name, const float * values, int64_t n_rows, int64_t n_per_row, void * out, slip_rounding & rounding) {
     const int64_t row_size = slip_row_size(name, n_per_row);
     const ggml_type type   = type_named(name);
     const auto * traits    = row_size > 0 ? ggml_get_type_traits(type) : nullptr;
-    if (!traits || !traits->is_quantized || !traits->to_float || ggml_quantize_requires_imatrix(type)) {
+    if (!traits || !slip_quantizes(type)) {
         throw slip_failure(SLIP_ERROR_OPTION,
             std::string("Rows of ") + std::to_string(n_per_row) + " numbers cannot be stored as `" + name + "`.");
     }

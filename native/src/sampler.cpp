@@ -70,6 +70,9 @@ int32_t slip_sampler::choose(const float * logits, const int32_t * before, int32
         penalised_.assign(logits, logits + n_vocab_);
         penalties_.apply(before, n_before, penalised_.data(), n_vocab_);
         logits = penalised_.data();
+        if (!slip_comparable(logits, n_vocab_)) {
+            return LLAMA_TOKEN_NULL;
+        }
     }
     if (greedy()) {
         return argmax(logits, n_vocab_);

@@ -73,6 +73,9 @@ using rows = std::vector<std::vector<float>>; // values by row
 
 // Where a pass over `got.size()` rows first differs from the rows alone. Empty: nowhere.
 std::string difference(const rows & alone, const rows & got) {
+    if (got.empty()) {
+        return "no rows";
+    }
     for (size_t r = 0; r < got.size(); ++r) {
         if (got[r].size() == alone[r].size() && std::memcmp(got[r].data(), alone[r].data(), got[r].size() * sizeof(float)) == 0) {
             continue;
@@ -90,11 +93,21 @@ std::string difference(const rows & alone, const rows & got) {
     return "";
 }
 
+bool finite(const rows & values) {
+    return std::all_of(values.begin(), values.end(), [](const auto & row) {
+        return std::all_of(row.begin(), row.end(), [](float x) { return std::isfinite(x); });
+    });
+}
+
 // Each number of rows by `pass(n)`; tells all that differ and where the first does.
 void compare(const std::string & what, const std::vector<int> & widths, const rows & alone, const std::function<rows(int)> & pass, const char * otherwise = "FAILED") {
+    if (!finite(alone)) { // equal to whatever else is wrong
+        return report(false, what, "a row alone is no number");
+    }
     std::string first, wrong;
     for (const int n : widths) {
-        const std::string found = difference(alone, pass(n));
+        const rows got = pass(n);
+        const std::string found = int(got.size()) == n ? difference(alone, got) : std::to_string(n) + " rows are not computed";
         if (!found.empty()) {
             first  = first.empty() ? found : first;
             wrong += " " + std::to_string(n);

@@ -40,6 +40,7 @@ static struct {
     int  passes      = 0;                   // graphs until `then`, if above 0
     ggml_status then = GGML_STATUS_SUCCESS; // what that graph ends with, half-way
     slip_pair * cancels = nullptr;          // cancelled then, as by another thread
+    bool undoes  = false;                   // ... which takes it back at once
     bool asks    = false;                   // then, for more memory than there is, and throws
     bool says    = false;                   // then, that it cannot allocate, and throws: but it asked for nothing
     bool full    = false;                   // has no room for a buffer
@@ -127,6 +128,7 @@ static ggml_status faulty_compute(ggml_backend_t backend, ggml_cgraph * graph) {
     }
     if (ends && g_faulty.cancels) {
         slip_cancel(g_faulty.cancels, 1);
+        slip_cancel(g_faulty.cancels, !g_faulty.undoes);
     }
     return ends ? g_faulty.then : GGML_STATUS_SUCCESS;
 }
@@ -422,7 +424,59 @@ int main(int argc, char ** argv) {
             CHECK(answer_of(pair, /*from_nothing*/ false) == wanted);
         }
     }
-    g_faulty.cancels = nullptr;
+
+    section("a pass that was stopped is no broken device, though nobody wants it stopped any more");
+    {
+        std::vector<int32_t> answer(1);
+        slip_reset(pair);
+        CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+        g_faulty.passes = 1;
+        g_faulty.then   = GGML_STATUS_ABORTED;
+        g_faulty.cancels = pair;
+        g_faulty.undoes = true;
+        CHECK(round_of(pair, answer, 0) == SLIP_CANCELLED);
+        g_faulty.undoes = false;
+        CHECK(answer_of(pair, /*from_nothing*/ false) == wanted);
+    }
+
+    section("a feed of the drafter that is stopped loses no token");
+    {
+        std::vector<int32_t> answer(1);
+        slip_reset(pair);
+        CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+        for (int i = 0; i < 16; ++i) {
+            CHECK(round_of(pair, answer, 0) == SLIP_OK); // each leaves a row of features, as many as the queue holds
+        }
+        const int32_t held = slip_position(pair);
+        g_faulty.passes  = 1;
+        g_faulty.then    = GGML_STATUS_ABORTED;
+        g_faulty.cancels = pair;
+        CHECK(round_of(pair, answer, 0) == SLIP_CANCELLED);
+        CHECK(g_faulty.passes == 0 && slip_position(pair) == held); // it was no verify
+        g_faulty.cancels = nullptr;
+        slip_cancel(pair, 0);
+        while (answer.size() < wanted.size() && round_of(pair, answer) == SLIP_OK) {
+        }
+        answer.resize(wanted.size());
+        CHECK(answer == wanted);
+    }
+
+    section("a graph of the drafter that could not be built is built again");
+    {
+        const std::vector<int32_t> tokens(20, 40);
+        slip_info info = {};
+        info.size = sizeof(info);
+        CHECK(slip_get_info(pair, &info, &g_error) == SLIP_OK);
+        std::vector<float> first(size_t(info.block) * info.n_embd_draft), second = first;
+        const auto hidden = [&](std::vector<float> & to) {
+            return slip_eval_draft(pair, tokens.data(), (int32_t) tokens.size(), 5, nullptr, to.data(), &g_error);
+        };
+        g_faulty.lacks = { GGML_OP_MUL_MAT };
+        CHECK(hidden(first) == SLIP_ERROR_DEVICE);
+        g_faulty.lacks = {};
+        CHECK(hidden(first) == SLIP_OK && hidden(second) == SLIP_OK && first == second);
+        CHECK(answer_of(pair) == wanted);
+    }
 
     section("a device that throws");
     for (const int what : { 1, 2 }) {

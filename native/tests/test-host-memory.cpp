@@ -40,7 +40,13 @@ const test k_tests[] = {
         { "/sys/fs/cgroup/user/memory.max", "1073741824\n" }, { "/sys/fs/cgroup/user/memory.current", "0\n" } } },
     { "inside of a container", k_gib, { k_four, { "/proc/self/cgroup", "0::/\n" },
         { "/sys/fs/cgroup/memory.max", "1073741824\n" }, { "/sys/fs/cgroup/memory.current", "0\n" } } },
-    { "more used than allowed", 0, { k_four, { "/proc/self/cgroup", "0::/\n" },
+    { "the limit alone is known", k_gib, { { "/proc/self/cgroup", "0::/\n" },
+        { "/sys/fs/cgroup/memory.max", "1073741824\n" }, { "/sys/fs/cgroup/memory.current", "0\n" } } },
+    { "a group of version 1", k_gib, { k_four, { "/proc/self/cgroup", "7:cpu,cpuacct:/a\n4:memory:/a/b\n0::/a\n" },
+        { "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n" }, { "/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "5\n" },
+        { "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2147483648\n" }, { "/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "1610612736\n" },
+        { "/sys/fs/cgroup/memory/a/memory.stat", "inactive_file 9\ntotal_inactive_file 536870912\n" } } },
+    { "more used than allowed", 1, { k_four, { "/proc/self/cgroup", "0::/\n" },
         { "/sys/fs/cgroup/memory.max", "1073741824\n" }, { "/sys/fs/cgroup/memory.current", "1073741825\n" } } },
 };
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from gguf import GGUFReader
 
+from app.binding import quantize
 from app.convert import (
     Converted,
     Recipe,
@@ -138,6 +139,14 @@ def test_numbers_that_are_too_large_for_the_type(
         convert_target(target, tmp_path / "out" / "x.gguf", kind)
     assert name in caught.value.message
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["iq1_m", "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "mxfp4", "tq1_0"])
+def test_types_that_no_model_is_stored_in(kind: str) -> None:
+    """ggml ends the process on numbers that some of them have no place for, or never ends."""
+    values = np.full((1, 512), 1e20, np.float32)
+    with pytest.raises(OptionError, match=kind):
+        quantize(values, kind)
 
 
 class TestApart:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.binding import NativePair, Sampling, Verify
-from app.binding.inspection import measure_costs
+from app.binding.inspection import eval_draft, eval_target, measure_costs
 from app.errors import ContextFullError, OptionError
 from app.jobs import JobCancelled
 from app.library import Pair
@@ -94,5 +94,34 @@ def test_a_context_without_room_for_a_step_has_no_costs(demo_files: Pair) -> Non
         with pytest.raises(ContextFullError):
             measure_costs(pair)
         assert pair.position == 1
+    finally:
+        pair.close()
+
+
+def test_a_token_that_is_none_leaves_the_pair_as_it_was(pair: NativePair) -> None:
+    pair.prompt(PROMPT)
+    whole = steps(pair, 6)
+    pair.reset()
+    pair.prompt(PROMPT)
+    begun, held = steps(pair, 3), pair.position
+    for call in (eval_target, lambda pair, tokens: eval_draft(pair, tokens, 5)):
+        with pytest.raises(OptionError, match="4096 is not in the vocabulary"):
+            call(pair, [1, 2, 3, 4096])
+    assert pair.position == held
+    assert begun + steps(pair, 3) == whole
+
+
+def test_a_drafter_does_not_know_what_a_plain_prompt_read(demo_files: Pair) -> None:
+    """Its window has gone so far that it could not be taken back to what the prompts share."""
+    pair = NativePair(demo_files.target, demo_files.draft, n_ctx=4096, threads=1)
+    try:
+        long, other = (
+            [token % 3000 + 40 for token in range(2600)],
+            [7 * token % 3000 + 40 for token in range(400)],
+        )
+        pair.prompt([*PROMPT[:8], *long])
+        pair.prompt([*PROMPT[:8], *other], drafting=False)
+        _, reused = pair.prompt([*PROMPT[:8], *other, *OTHER])
+        assert reused <= 8
     finally:
         pair.close()

@@ -131,6 +131,13 @@ def test_a_drafter_that_does_not_fit(
     load(demo_files.target, demo_files.draft)  # and the next one works
 
 
+def test_a_window_wider_than_any_context_is_none(tmp_path: Path, demo_files: Pair) -> None:
+    assert demo_files.draft
+    wide = {"dflash__attention__sliding_window": 2**31 - 1}
+    draft = edited(demo_files.draft, tmp_path / "draft.gguf", **wide)
+    load(demo_files.target, draft)
+
+
 def rewritten(source: Path, to: Path, key: str, field: tuple[Any, gguf.GGUFValueType]) -> Path:
     """A copy in which `key` holds another value of another type."""
     reader = gguf.GGUFReader(source)

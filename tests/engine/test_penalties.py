@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,3 +174,18 @@ def test_a_bias_beyond_the_vocabulary_is_refused(demo: LoadedPair, bias: tuple[i
     with pytest.raises(OptionError, match="bias of token 1000000"):
         demo.native.prompt([1, 2, 3], sampling=Sampling(logit_bias=(bias,)))
     assert math.isfinite(demo.native.prompt([1, 2, 3])[0])
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        {"logit_bias": ((3, 9e29), (3, 9e29))},
+        {"logit_bias": ((3, 3e38), (3, 3e38))},
+        {"repeat_penalty": 1e-5},
+        {"presence_penalty": 1e31},
+    ],
+    ids=str,
+)
+def test_what_would_make_a_logit_infinite_is_refused(sampling: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        choose(np.zeros((1, 40), np.float32), Verify.HOST_SAMPLE, Sampling(**sampling), seed=1)

@@ -16,8 +16,8 @@ NATIVE = Path(__file__).resolve().parents[2] / "native"
     ("name", "parts"),
     [
         ("governor", ["governor", "acceptance"]),
-        ("cores", ["cores"]),
-        ("host-memory", ["host_memory"]),
+        ("cores", ["cores", "control_groups"]),
+        ("host-memory", ["host_memory", "control_groups"]),
     ],
 )
 def test_by_itself(tmp_path: Path, name: str, parts: list[str]) -> None:

@@ -1,4 +1,4 @@
-// Vectors of floats for dense.cpp and attention.cpp, one set of names for each instruction set. Whatever is defined
+// Vectors of floats for dense.cpp, attention.cpp and convolution.cpp, one set of names for each instruction set. Whatever is defined
 // here computes lane by lane or adds lanes in one fixed order.
 
 #pragma once

@@ -19,7 +19,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #if defined(_MSC_VER)
@@ -571,7 +573,7 @@ template <typename block> void set(ggml_tensor * w, int64_t first, int64_t n_col
     const int64_t n_blocks = w->ne[0] / tile<block>::k_block;
     const block * from = static_cast<const block *>(data);
     char * to = (char *) w->data + first / L * n_blocks * tile<block>::size;
-    constexpr int k_few = 32; // tiles for which it is not worth to wake threads
+    constexpr int k_few = 128; // tiles for which a thread is not worth its start: what a draft's head takes in is fewer
     const int n_tiles = int((n_columns + L - 1) / L);
     const auto pack_tiles = [&](int begin, int end) {
         for (int64_t n = begin; n < end; ++n) {
@@ -581,10 +583,16 @@ template <typename block> void set(ggml_tensor * w, int64_t first, int64_t n_col
             }
         }
     };
-    if (n_tiles <= k_few) {
-        return pack_tiles(0, n_tiles);
+    // Threads of its own: OpenMP's would wait for the next tensor by spinning, and a forked process would wait for them.
+    const int n_threads = std::clamp(n_tiles / k_few, 1, std::max(1, int(std::thread::hardware_concurrency())));
+    std::vector<std::thread> others;
+    for (int i = 1; i < n_threads; ++i) {
+        others.emplace_back(pack_tiles, int(int64_t(n_tiles) * i / n_threads), int(int64_t(n_tiles) * (i + 1) / n_threads));
     }
-    parallel_for(n_tiles, pack_tiles);
+    pack_tiles(0, n_tiles / n_threads);
+    for (std::thread & other : others) {
+        other.join();
+    }
 }
 
 // Calls f with a null pointer to the block type. False: a type that is not ours.
