@@ -1,8 +1,12 @@
 """The folder for chats and models, where the user wants it: what is in it moves along.
 
-Moving is done when Slipstream starts, before anything has a file in it open. The new place
-counts only once all is there; until then, and where something fails, the old one does. Which
-one counts is in a small file, since the settings say what is wanted.
+DESIGN. Moving is done when Slipstream starts, before anything has a file in it open. Which place
+counts is in a small file, `folders.json`, since the settings say what is wanted; the move is done
+when that file names the new place, and until then the old one is whole and used. All is copied
+under a hidden name in the new place (by links, where the disk is the same and knows them: that
+takes neither time nor room), then renamed to its names, and they are written down before, so that
+a move that was killed in between can be taken back. Only then is the file replaced, and what is
+in the old place removed; that is written down in the file, and gone on with at the next start.
 """
 
 from __future__ import annotations
@@ -10,76 +14,197 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from app import paths
 from app.files import replace_text
 from app.settings import Settings
 
+_COMING: Final = Path(".slipstream-moving")
+"""In the new place: what has not all come yet, in `_PARTS`."""
+
+_PARTS: Final = _COMING / "parts"
+_NAMES: Final = _COMING / "names.json"
+"""What they are called there, once all has come."""
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """`data` None is the system's own place. `names` are still to be removed from `left`."""
+
+    data: Path | None = None
+    left: Path | None = None
+    names: tuple[str, ...] = ()
 
 
 def use_known() -> None:
     """Have `paths` know where the data is; nothing is moved."""
-    paths.use_data(_known())
+    paths.use_data(_known().data)
+
+
+def is_there() -> bool:
+    """Whether the folder for the data is where it was: one on a drive that was taken out is not,
+    and what would be written in its place, the drive would hide when it is back."""
+    place = _known().data
+    return place is None or _holds_anything(place)
 
 
 def settle(settings: Settings) -> list[str]:
-    """The same, after moving what is wanted elsewhere. What went wrong, as sentences."""
+    """The same as `use_known`, after moving what is wanted elsewhere. What went wrong, as
+    sentences."""
     use_known()
     was = paths.data()
+    if not is_there():
+        return [
+            f"`{was}`, where chats and models are, is not there. Connect its drive and start "
+            "Slipstream again; until then nothing is kept. If it is gone for good, make the "
+            f"folder `{was / 'models'}`."
+        ]
+    problems = _finish()
     paths.use_data(None)
     place = Path(settings.data) if settings.data else paths.data()
-    problems: list[str] = []
     if place != was:
         try:
-            _move(was, place)
-        except (OSError, shutil.Error) as error:
-            reason = getattr(error, "strerror", None) or error
-            problems = [f"`{was}` could not be moved to `{place}`: {reason}. It is used as it is."]
-            _log.warning("%s", problems[0])
-            place = was
-    chosen = None if place == paths.data() else place
-    _keep(chosen)
-    paths.use_data(chosen)
+            _move(was, place, None if place == paths.data() else place)
+        except OSError as error:
+            problems.append(
+                f"`{was}` could not be moved to `{place}`: {error.strerror or error}. "
+                "It is used as it is. Choose a folder that is empty, with room for all of it."
+            )
+        else:
+            problems += _finish()
+    for problem in problems:
+        _log.warning("%s", problem)
+    use_known()
     return problems
 
 
-def _move(old: Path, new: Path) -> None:
-    """Everything in `old` to `new`: all of it, or nothing."""
+def _move(old: Path, new: Path, chosen: Path | None) -> None:
+    """Everything in `old` to `new`, and have that known: all of it, or nothing. What was in `old`
+    stays there for `_finish`."""
     if new.resolve().is_relative_to(old.resolve()):
         raise OSError("it lies within the old folder")
-    entries = sorted(old.iterdir()) if old.is_dir() else []
+    entries = old.iterdir() if old.is_dir() else ()
+    names = sorted(entry.name for entry in entries if entry.name != _COMING.name)
     new.mkdir(parents=True, exist_ok=True)
-    taken = [entry.name for entry in entries if (new / entry.name).exists()]
+    _take_back(new)
+    taken = [name for name in names if os.path.lexists(new / name)]
     if taken:
         raise OSError(f"`{taken[0]}` is there already")
-    done: list[Path] = []
+    bare = not names and not _holds_anything(new)  # as a place is whose drive is not there
     try:
-        for entry in entries:
-            shutil.move(entry, new / entry.name)
-            done.append(entry)
-    except (OSError, shutil.Error):
-        for entry in done:
-            shutil.move(new / entry.name, entry)
+        (new / _PARTS).mkdir(parents=True)
+        for name in names:
+            _copy(old / name, new / _PARTS / name)
+        if bare:
+            names = ["models"]
+            (new / _PARTS / "models").mkdir()
+        replace_text(new / _NAMES, json.dumps(names))
+        for name in names:
+            (new / _PARTS / name).rename(new / name)
+        if hasattr(os, "sync"):
+            os.sync()  # the folders too, before the old ones go
+        _keep(_Known(chosen, old, tuple(names)))
+    except BaseException:
+        if _known().left != old:  # else it was done
+            with contextlib.suppress(OSError):
+                _take_back(new)
         raise
+
+
+def _copy(source: Path, into: Path) -> None:
+    """A file, a folder or a link, whole on the disk. Raises `OSError`."""
+    if source.is_symlink():
+        into.symlink_to(source.readlink(), source.is_dir())
+    elif source.is_dir():
+        into.mkdir()
+        for entry in source.iterdir():
+            _copy(entry, into / entry.name)
+        _copy_times(source, into)
+    else:
+        try:
+            os.link(source, into)
+        except OSError:  # another disk, or one without links
+            shutil.copyfile(source, into)
+            with into.open("rb+") as file:
+                os.fsync(file.fileno())
+            _copy_times(source, into)
+
+
+def _copy_times(source: Path, into: Path) -> None:
+    with contextlib.suppress(OSError):  # disks that do not know owners or modes
+        shutil.copystat(source, into)
+
+
+def _take_back(new: Path) -> None:
+    """Have `new` as it was before a move that was not done. Raises `OSError`."""
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+        for name in json.loads((new / _NAMES).read_text(encoding="utf-8")):
+            if not os.path.lexists(new / _PARTS / name):
+                (new / name).rename(new / _PARTS / name)
+        (new / _NAMES).unlink()
+    _remove(new / _COMING)
+
+
+def _finish() -> list[str]:
+    """Remove what a move that is done has left. What went wrong, as sentences."""
+    known = _known()
+    if known.left is None:
+        return []
+    place = known.data or paths.data()
+    try:
+        (place / _NAMES).unlink(missing_ok=True)
+        _remove(place / _COMING)
+        for name in known.names:
+            if os.path.lexists(place / name):
+                _remove(known.left / name)
+        _keep(_Known(known.data))
+    except OSError as error:
+        return [
+            f"Chats and models are in `{place}` now, but their copy in `{known.left}` could not be "
+            f"removed: {error.strerror or error}. Remove it yourself."
+        ]
+    return []
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
+
+
+def _holds_anything(place: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return any(place.iterdir())
+    return False
 
 
 def _file() -> Path:
     return paths.config() / "folders.json"
 
 
-def _known() -> Path | None:
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        return Path(json.loads(_file().read_text(encoding="utf-8"))["data"])
-    return None
-
-
-def _keep(place: Path | None) -> None:
-    if _known() == place:
-        return
+def _known() -> _Known:
     try:
-        replace_text(_file(), json.dumps({"data": str(place)} if place else {}))
-    except (OSError, UnicodeError) as error:
-        _log.warning("Where the data is could not be kept: %s", error)
+        table = json.loads(_file().read_text(encoding="utf-8"))
+        data, left, names = table.get("data"), table.get("left"), table.get("names", ())
+        return _Known(data and Path(data), left and Path(left), tuple(map(str, names)))
+    except (OSError, ValueError, AttributeError, TypeError):
+        return _Known()
+
+
+def _keep(known: _Known) -> None:
+    """Raises `OSError`."""
+    table: dict[str, str | Sequence[str]] = {}
+    if known.data:
+        table["data"] = str(known.data)
+    if known.left:
+        table |= {"left": str(known.left), "names": known.names}
+    replace_text(_file(), json.dumps(table))

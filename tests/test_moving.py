@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,22 +85,171 @@ def test_what_is_there_already_is_not_written_over(tmp_path: Path) -> None:
     assert paths.data() == tmp_path / "home" / "data"
 
 
+def contents(place: Path) -> dict[str, str]:
+    """Of all files, by name; hidden ones too."""
+    files = (file for file in place.rglob("*") if file.is_file())
+    return {file.relative_to(place).as_posix(): file.read_text() for file in files}
+
+
+WHOLE = {
+    "chats.db": "chats",
+    "models/mine/draft.gguf": "more",
+    "models/mine/target.gguf": "weights",
+}
+
+
+@pytest.fixture(params=["links", "copies"])
+def full_home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something to move; to another disk too, for which a system knows no links."""
+    for name, text in WHOLE.items():
+        (paths.data() / name).parent.mkdir(parents=True, exist_ok=True)
+        (paths.data() / name).write_text(text)
+
+    def no_link(*_: object) -> None:
+        raise OSError(errno.EXDEV, "another disk")
+
+    if request.param == "copies":
+        monkeypatch.setattr(os, "link", no_link)
+
+
+_WRITES = {"os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.copyfile"}
+
+
+def _in_a_child(place: Path, at: int, then: Callable[[], None]) -> bool:
+    """A start in a process of its own, in which `then` happens before its write number `at`.
+    False where it has fewer."""
+    if (child := os.fork()) == 0:
+        count = 0
+
+        def hook(event: str, args: tuple[Any, ...]) -> None:
+            nonlocal count
+            opened = event == "open" and isinstance(args[2], int) and args[2] & os.O_ACCMODE
+            if opened or event in _WRITES:
+                count += 1
+                if count == at:
+                    then()
+
+        try:
+            sys.addaudithook(hook)
+            again(data=str(place))
+        finally:
+            os._exit(0 if count < at else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+
+def _killed() -> None:
+    os._exit(137)
+
+
+def _full() -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("then", [_killed, _full])
+@pytest.mark.usefixtures("full_home")
+def test_stopped_anywhere_all_is_in_one_place_and_the_next_start_goes_on(
+    tmp_path: Path, then: Callable[[], None]
+) -> None:
+    old, at = paths.data(), 1
+    while _in_a_child(new := tmp_path / f"new{at}", at, then):
+        paths.use_data(None)
+        moving.use_known()
+        assert contents(paths.data()).items() >= WHOLE.items(), at
+        assert again(data=str(new)) == [], at
+        assert contents(new) == WHOLE, at
+        assert not contents(old), at
+        old, at = new, at + 1
+    assert at > 15
+
+
+@pytest.mark.usefixtures("full_home")
 def test_a_disk_that_fills_leaves_all_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled()
-    real = moving.shutil.move
+    def full(source: Path, into: Path) -> None:
+        if source.name == "target.gguf":
+            into.write_text("wei")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        into.write_text(source.read_text())
 
-    def move(old: Path, new: Path) -> None:
-        if old.name == "models" and new.parent.name == "there":
-            raise OSError(28, "No space left on device")
-        real(old, new)
+    old, there = paths.data(), tmp_path / "there"
+    monkeypatch.setattr(os, "link", lambda *_: _full())
+    monkeypatch.setattr(moving.shutil, "copyfile", full)
+    (problem,) = again(data=str(there))
+    assert "to `" + str(there) + "`: No space left on device. It is used as it is." in problem
+    assert "Choose a folder" in problem
+    assert paths.data() == old
+    assert contents(old) == WHOLE
+    assert not contents(there)
 
-    monkeypatch.setattr(moving.shutil, "move", move)
+
+@pytest.mark.usefixtures("full_home")
+def test_where_it_cannot_be_kept_nothing_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, real = paths.data(), moving.replace_text
+
+    def no_folders(path: Path, text: str) -> None:
+        if path.name == "folders.json":
+            _full()
+        real(path, text)
+
+    monkeypatch.setattr(moving, "replace_text", no_folders)
     (problem,) = again(data=str(tmp_path / "there"))
-    assert "No space left" in problem
-    assert (paths.data() / "chats.sqlite").is_file()
-    assert (paths.models() / "mine" / "target.gguf").is_file()
+    assert "No space left on device" in problem
+    assert paths.data() == old
+    assert contents(old) == WHOLE
+    assert not contents(tmp_path / "there")
+
+
+@pytest.mark.usefixtures("full_home")
+def test_a_copy_that_cannot_be_removed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, real = paths.data(), moving._remove
+
+    def kept(entry: Path) -> None:
+        if entry.is_relative_to(old):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        real(entry)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_remove", kept)
+        (problem,) = again(data=str(tmp_path / "there"))
+    assert f"their copy in `{old}` could not be removed: Permission denied" in problem
+    assert contents(paths.data()) == WHOLE
+    assert again(data=str(tmp_path / "there")) == []
+    assert not contents(old)
+
+
+def test_links_go_as_links(tmp_path: Path) -> None:
+    filled()
+    (paths.models() / "other").symlink_to("mine")
+    assert again(data=str(tmp_path / "there")) == []
+    assert (paths.models() / "other").readlink() == Path("mine")
+
+
+def test_a_drive_that_is_not_there_is_told_and_nothing_is_kept_in_its_place(
+    tmp_path: Path,
+) -> None:
+    drive = tmp_path / "drive"
+    assert again(data=str(drive)) == []
+    assert moving.is_there()
+    drive.rename(tmp_path / "taken out")
+    for there in (False, True):  # the folder that it is mounted at may stay
+        if there:
+            drive.mkdir()
+        for wanted in (str(drive), str(tmp_path / "another"), ""):
+            (problem,) = again(data=wanted)
+            assert f"`{drive}`" in problem
+            assert "Connect its drive" in problem
+            assert not moving.is_there()
+            assert paths.data() == drive
+    drive.rmdir()
+    (tmp_path / "taken out").rename(drive)
+    assert again(data=str(drive)) == []
+    assert moving.is_there()
 
 
 def test_not_into_itself(tmp_path: Path) -> None:

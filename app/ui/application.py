@@ -82,7 +82,11 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
         _log.info("Slipstream is open already: its window is raised.")
         qInstallMessageHandler(None)
         return 0
-    folder_problems = moving.settle(chosen)
+    if instance.first:
+        folder_problems = moving.settle(chosen)
+    else:  # the other one, which does not answer, may be at it
+        folder_problems = []
+        moving.use_known()
     language.install(chosen.language, app)  # before any text is made
     look = Theme(app, chosen.theme, chosen.text_size)
     app.setWindowIcon(icons.icon("app", DARK.accent, 64))
@@ -106,7 +110,7 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
             folder_problems,
             Jobs(lambda: library.root, tools),
             tokens.put,
-            History(paths.chats_file(), CODEC),
+            History(paths.chats_file(), CODEC) if moving.is_there() else None,
             CODEC,
         )
     except BaseException:

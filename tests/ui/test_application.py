@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,23 @@ def test_a_start_imports_only_what_it_needs() -> None:
     code = "import sys, app.ui.application; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not later & set(done.stdout.split())
+
+
+def test_where_the_chats_should_be_nothing_is_written_while_their_drive_is_not_there(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    paths.config().mkdir(parents=True)
+    (paths.config() / "folders.json").write_text(json.dumps({"data": str(drive)}))
+    monkeypatch.setattr(application, "Engine", BatchEngine)
+    monkeypatch.setattr(application.Library, "of_user", lambda folder: FakeModels())
+    QTimer.singleShot(300, qapp, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        assert application.run([]) == 0
+        assert not list(drive.iterdir())
+    finally:
+        paths.use_data(None)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
