@@ -28,9 +28,9 @@ from .skills import Skill, Turn
 HERE = Path(__file__).parent
 TEMPLATE = HERE.parent / "target" / "chat_template.jinja"
 MIX: dict[Skill, float] = {
-    skills.guide: 0.36, skills.foreign: 0.08, skills.follow_up: 0.08, skills.memory: 0.04, skills.counting: 0.04,
+    skills.guide: 0.36, skills.foreign: 0.12, skills.follow_up: 0.08, skills.memory: 0.04, skills.counting: 0.04,
     skills.arithmetic: 0.07, skills.listing: 0.02, skills.code: 0.04, skills.free_text: 0.05,
-    skills.small_talk: 0.02, skills.unknown: 0.12, skills.nonsense: 0.02, skills.echo: 0.04, skills.rewrite: 0.07,
+    skills.small_talk: 0.02, skills.unknown: 0.14, skills.nonsense: 0.02, skills.echo: 0.04, skills.rewrite: 0.07,
 }  # fmt: skip
 SYSTEM = (
     "You are the built-in guide of Slipstream.", "You are a helpful assistant.", "Be brief.",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 GUIDE = Path(__file__).with_name("guide.toml")
+QUESTIONS = Path(__file__).with_name("questions.toml")
 LANGUAGES = ("de", "es", "fr", "zh")
 
 NOUN_FORMS = (
@@ -119,6 +120,8 @@ QUESTION_FORMS = (
     "can somebody tell me {}", "help me: {}", "I ask myself {}", "a friend asked me {}", "tell us {}",
     "I just saw this, {}", "maybe you know {}", "{}, can you explain", "would you tell me {}",
 )  # fmt: skip
+TOLD_FORMS = ("{}",) * 40
+"""What somebody said in words of their own needs no frame; as many as give it about half of all draws."""
 FOREIGN_NOUNS: Mapping[str, tuple[str, ...]] = {
     "de": ("Was ist {}?", "Was bedeutet {}?", "Erkläre {}", "Was heißt {}?", "Erklär mir {} bitte", "{} erklären",
            "Kannst du {} erklären?", "Was macht {}?", "Wie geht {}?", "Wo ist {}?"),
@@ -265,7 +268,10 @@ TELEGRAM = SMALL_WORDS | frozenset(
 
 @dataclass(frozen=True)
 class Topic:
-    """One thing the guide knows; the fields are described at the head of guide.toml."""
+    """One thing the guide knows; the fields are described at the head of guide.toml.
+
+    `told` are whole questions in everyday words, those of questions.toml.
+    """
 
     name: str
     label: str
@@ -274,6 +280,7 @@ class Topic:
     nouns: tuple[str, ...] = ()
     do: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     de: tuple[str, ...] = ()
     es: tuple[str, ...] = ()
     fr: tuple[str, ...] = ()
@@ -290,7 +297,7 @@ class Topic:
         """A random prompt, each group of phrasings weighted by the square root of its size."""
         groups = (
             (NOUN_FORMS, self.nouns), (VERB_FORMS, self.do),
-            (GERUND_FORMS, self.do), (QUESTION_FORMS, self.ask),
+            (GERUND_FORMS, self.do), (QUESTION_FORMS, self.ask), (TOLD_FORMS, self.told),
         )  # fmt: skip
         ((forms, what),) = rng.choices(groups, [(len(f) * len(w)) ** 0.5 for f, w in groups])
         said = rng.choice(what)
@@ -305,20 +312,30 @@ class Topic:
             prompt = rng.choice(FOREIGN_NOUNS[language]).format(rng.choice(names))
         else:
             prompt = rng.choice(own)
-            if rng.random() < 0.35:
-                pattern, starts = FOREIGN_STARTS[language]
-                prompt = rng.choice(starts) + re.sub(rf"^{pattern}", "", prompt)
+            pattern, starts = FOREIGN_STARTS[language]
+            if (begin := re.match(pattern, prompt)) and rng.random() < 0.35:
+                prompt = rng.choice(starts) + prompt[begin.end() :]
         return language, vary_foreign(rng, language, prompt)
 
 
 @cache
 def topics() -> tuple[Topic, ...]:
     """The guide, in file order."""
-    tables = tomllib.loads(GUIDE.read_text(encoding="utf-8"))
+    tables, more = tomllib.loads(GUIDE.read_text(encoding="utf-8")), written()
+    for name, table in tables.items():
+        table["told"] = more["en"].get(name, [])
+        for language in LANGUAGES:
+            table[language] = table.get(language, []) + more[language].get(name, [])
     return tuple(
         Topic(name, **{key: tuple(v) if isinstance(v, list) else v for key, v in table.items()})
         for name, table in tables.items()
     )
+
+
+@cache
+def written() -> dict[str, dict[str, list[str]]]:
+    """questions.toml: by language and topic, and by language what is not known."""
+    return tomllib.loads(QUESTIONS.read_text(encoding="utf-8"))
 
 
 @cache

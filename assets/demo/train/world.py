@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import random
 
+from .phrasing import written
+
+WRITTEN = 0.3  # the share of questions.toml
+
 SLOTS: dict[str, tuple[str, ...]] = {
     "country": tuple("France Italy Spain Japan China India Brazil Canada Egypt Kenya Norway Poland Greece "
                      "Turkey Mexico Chile Cuba Ireland Russia Sweden Austria Portugal Peru Iran Nepal".split()),
@@ -285,6 +289,8 @@ def _filled(rng: random.Random, form: str) -> str:
 
 def question(rng: random.Random) -> str:
     """A question about the world, not yet varied."""
+    if rng.random() < WRITTEN:
+        return rng.choice(written()["unknown"]["en"])
     kind = rng.random()
     if kind < 0.3:
         return free(rng)
@@ -293,6 +299,8 @@ def question(rng: random.Random) -> str:
 
 def foreign_question(rng: random.Random, language: str) -> str:
     """The same in German, Spanish, French or Chinese."""
+    if rng.random() < WRITTEN:
+        return rng.choice(written()["unknown"][language])
     if rng.random() < 0.5:
         return _filled(rng, rng.choice(FOREIGN[language]))
     text = rng.choice(FOREIGN_FREE[language])
