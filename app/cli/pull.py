@@ -18,7 +18,6 @@ from app.errors import OptionError
 from app.job import Job as Getting
 from app.job import Repair, State, Tools
 from app.job.journal import FOLDER, Journal
-from app.jobs import CancelToken
 from app.passport import Passport
 from app.selftest import try_pair
 
@@ -90,16 +89,11 @@ def _run(job: Getting, context: Context) -> Result:
             f"`{job.journal.id}` is not in the catalogue.",
             remedy="Name it as `--target owner/name --draft owner/name`.",
         )
-    cancel = CancelToken()
 
     def show(state: State) -> None:
         context.console.progress(state.words, state.fraction)
 
-    try:
-        place = job.run(show, cancel)
-    except KeyboardInterrupt:
-        cancel.cancel()
-        raise
+    place = job.run(show)
     passport = Passport.read(place)
     assert passport is not None
     return Result(_fields(job.journal, place, passport), f"{passport.title} is in `{place}`.")

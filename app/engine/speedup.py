@@ -28,7 +28,7 @@ class Unmeasured(StrEnum):
 
     @property
     def words(self) -> str:
-        """Behind "not measured: "."""
+        """In brackets behind "not measured"."""
         return _WORDS[self]
 
 

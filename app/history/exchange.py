@@ -108,12 +108,13 @@ def read(path: Path, codec: Codec) -> Conversation:
 def of_table(table: Any, name: str, codec: Codec) -> Conversation:
     if not isinstance(table, dict) or table.get("format") != FORMAT:
         raise HistoryError(f"`{name}` is no chat of Slipstream.", remedy=_REMEDY)
-    if table.get("version") != VERSION:
+    version = table.get("version")
+    if isinstance(version, int) and version > VERSION:
         raise HistoryError(
             f"`{name}` was written by a newer Slipstream.", remedy="Import it with that one."
         )
     about, rows = table.get("chat"), table.get("turns")
-    if not isinstance(about, dict) or not isinstance(rows, list):
+    if version != VERSION or not isinstance(about, dict) or not isinstance(rows, list):
         raise HistoryError(f"`{name}` is no whole chat.", remedy=_REMEDY)
     turns = sorted(_turns(rows, codec), key=lambda t: t.place)
     ids = {turn.id: uuid.uuid4().hex for turn in turns}

@@ -102,6 +102,14 @@ def test_what_was_taken_in_goes_on_and_is_kept(tmp_path: Path) -> None:
     assert list(kept.turns) == list(got.turns)
 
 
+@pytest.mark.parametrize(("version", "newer"), [(2, True), (0, False), (None, False), ("1", False)])
+def test_only_a_newer_slipstream_is_named_as_one(version: object, newer: bool) -> None:
+    table = {**json.loads(exchange.as_json(chat(), Codec())), "version": version}
+    with pytest.raises(HistoryError) as raised:
+        exchange.of_table(table, "a.json", Codec())
+    assert ("newer Slipstream" in raised.value.message) is newer
+
+
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError):

@@ -280,7 +280,7 @@ def take_meters(out: Path, app: QApplication, look: Theme, name: str) -> list[Pa
     wait(lambda: not window.proof_page.busy)
     shoot(window, "difference")
     ended(window)
-    window, engine = opened(fallback=FALLBACK, backend="gpu")
+    window, engine = opened(fallback=FALLBACK)
     engine.go_on()
     window.controller.ask(QUESTION)
     wait(lambda: answered(window))

@@ -10,6 +10,8 @@ from app.engine import Figures, FinishReason, Speedup, ThinkingEnd, WidthReason
 from app.ui.look.language import tr
 
 UNKNOWN = "not measured yet"
+UNMEASURED = "not measured"
+"""Of what has ended, where nothing more comes."""
 
 
 def quoted(text: str) -> str:
@@ -17,10 +19,11 @@ def quoted(text: str) -> str:
     return re.sub(r"`([^`\n]+)`", "“\\1”", text)
 
 
-def rate(value: float | None) -> str:
-    """Tokens per second; nothing but a finite, positive number is shown."""
+def rate(value: float | None, *, ended: bool = False) -> str:
+    """Tokens per second, of an answer that has ended or still comes; nothing but a finite,
+    positive number is shown."""
     if value is None or not math.isfinite(value) or value <= 0:
-        return tr(UNKNOWN)
+        return tr(UNMEASURED if ended else UNKNOWN)
     return f"{value:.0f} tok/s" if value >= 10 else f"{value:.1f} tok/s"
 
 
@@ -35,7 +38,7 @@ def speedup(found: Speedup) -> str:
     """Its figure, or why there is none."""
     if found.why is None:
         return times(found.times)
-    return tr("not measured: {why}").format(why=tr(found.why.words))
+    return tr("not measured ({why})").format(why=tr(found.why.words))
 
 
 def length(value: float | None) -> str:
@@ -116,12 +119,18 @@ def exactness(exact: bool | None) -> tuple[str, str]:
     )
 
 
-def duration(milliseconds: float) -> str:
-    """For people: tenths of seconds, and minutes where there are any."""
-    seconds = milliseconds / 1000
+def duration(spent_ms: float) -> str:
+    """For people: tenths of seconds, less in milliseconds, and minutes where there are any.
+
+    What it is told in is chosen by the rounded number, so that none reads "60.0 s".
+    """
+    if round(spent_ms) < 1000:
+        return milliseconds(spent_ms)
+    seconds = round(spent_ms / 1000, 1)
     if seconds < 60:
         return f"{seconds:.1f} s"
-    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    minutes, seconds = divmod(round(spent_ms / 1000), 60)
+    return f"{minutes} min {seconds} s"
 
 
 def thought(milliseconds: int, *, ongoing: bool = False) -> str:
@@ -191,7 +200,7 @@ def details(figures: Figures) -> str:
     reused = f", {figures.reused} reused" if figures.reused else ""
     by = f"{figures.model} on " if figures.model else ""
     lines = [
-        f"{rate(totals.tokens_per_s)} with {by}{figures.device}; "
+        f"{rate(totals.tokens_per_s, ended=True)} with {by}{figures.device}; "
         f"speed-up over plain decoding: {speedup(gain)}"
         + (f" (plain {rate(gain.plain_tokens_per_s)})" if gain.plain_tokens_per_s else ""),
         f"Decoding: {number(figures.completion_tokens, 'token')} in {duration(figures.decode_ms)}."

@@ -99,6 +99,11 @@ class Counters:
                 self.lengths.append(sum(self._tokens) / len(self._tokens))
 
     @property
+    def over(self) -> bool:
+        """Whether no more is to come."""
+        return self.ended or self.kept is not None
+
+    @property
     def totals(self) -> RoundTotals:
         return self.kept.totals if self.kept else self._tally.totals
 
@@ -169,7 +174,7 @@ class Meters(QObject):
     def paused(self) -> bool:
         """Whether drafting rests because it did not pay: now, or at the end of an answer for which
         no gain was measured. One that gained as a whole is told by that."""
-        gain = self.speedup.times if self.counters.ended or self.counters.kept else None
+        gain = self.speedup.times if self.counters.over else None
         return self.counters.paused and (gain is None or gain <= 1 + EVEN)
 
     @property
@@ -244,7 +249,7 @@ class Meters(QObject):
         reply.prefilled.connect(lambda event: self._begin(counters, event.prompt_tokens))
         reply.decoded.connect(lambda text, reasoning, rounds: self._add(counters, rounds))
         reply.finished.connect(lambda answer: self._end(counters, answer))
-        reply.failed.connect(lambda _: self._stop(counters))
+        reply.failed.connect(lambda _: self._stop(counters, counters.plain))
         self._later()
 
     def _begin(self, counters: Counters, prompt: int) -> None:
@@ -257,11 +262,10 @@ class Meters(QObject):
     def _end(self, counters: Counters, answer: Answer) -> None:
         """What the engine knows of plain decoding now; a rate it no longer stands by goes."""
         self._know(answer.plain, answer.prompt_tokens + answer.completion_tokens)
-        counters.ended, counters.plain_at_end = True, answer.plain
-        self._stop(counters)
+        self._stop(counters, answer.plain)
 
-    def _stop(self, counters: Counters) -> None:
-        counters.reading = False
+    def _stop(self, counters: Counters, plain: Plain) -> None:
+        counters.reading, counters.ended, counters.plain_at_end = False, True, plain
         self._tell()
 
     def _later(self) -> None:

@@ -58,6 +58,10 @@ class MeterPanel(QScrollArea):
         self.parts = RoundBar()
         self.block = _value()
         self.exact = _value()
+        self._exactness = _pair(
+            _heading("Drafted text", "Whether it is plain text to the last bit, as probed."),
+            self.exact,
+        )
         self.device = note("")
         self.memory = note("")
 
@@ -102,10 +106,7 @@ class MeterPanel(QScrollArea):
             ),
             self.parts,
             Space.S,
-            _pair(
-                _heading("Drafted text", "Whether it is plain text to the last bit, as probed."),
-                self.exact,
-            ),
+            self._exactness,
             Space.S,
             _heading("Device", "Where the model runs, and how much memory that takes."),
             self.device,
@@ -173,7 +174,7 @@ class MeterPanel(QScrollArea):
             part.setVisible(begun)
         # Of an answer as it was, none are kept; while nothing is drafted there are none.
         self._blocks.setVisible(any(record.drafted for record in counters.last))
-        ended = counters.ended or counters.kept is not None  # and no more is to be told
+        ended = counters.over
         told = any(share is not None for share in counters.shares)
         self.bars.setVisible(told or (bool(totals.drafted_at) and not ended))
         self.spark.setVisible(bool(counters.rates))
@@ -181,7 +182,7 @@ class MeterPanel(QScrollArea):
         rate = counters.tokens_per_s
         _tell(self.rate, "" if rate is None else words.rate(rate), "Tokens per second")
         plain = found.plain_tokens_per_s
-        beside = f"without drafting{' ' if plain else ': '}{words.rate(plain)}"
+        beside = f"without drafting{' ' if plain else ': '}{words.rate(plain, ended=ended)}"
         about = "; ".join(filter(None, (beside, spread(meters))))
         _tell(self.plain, about, "Plain decoding")
         self.spark.show_rates(counters.rates, plain)
@@ -223,13 +224,16 @@ class MeterPanel(QScrollArea):
         self._buttons.setVisible(coming or possible)
         counters, gain = self._meters.counters, self._meters.speedup
         label = _REPLAY
-        if (counters.ended or counters.kept) and gain.why is not None:
+        if counters.over and gain.why is not None:
             label = f"No replay. Speed-up: {words.speedup(gain)}."
         self.replay.set_label(label)
 
     def _show_exact(self) -> None:
+        """Of the pair that is loaded: nothing tells it of what made an answer that is kept."""
         loaded = self._meters.model
-        word, meaning = words.exactness(loaded.exact if loaded and loaded.has_draft else None)
+        drafts = loaded is not None and loaded.has_draft
+        word, meaning = words.exactness(loaded.exact if loaded and drafts else None)
+        self._exactness.setVisible(drafts and self._meters.counters.kept is None)
         _tell(self.exact, word, "Drafted text", meaning)
         self.exact.setToolTip(meaning)
 
@@ -238,7 +242,7 @@ class MeterPanel(QScrollArea):
         if kept is not None:  # by whatever was loaded then
             by = f"{kept.model} on " if kept.model else ""
             _tell(self.device, f"{by}{kept.device}", "Device")
-            _tell(self.memory, "", "Memory", words.UNKNOWN)
+            _tell(self.memory, "", "Memory", words.UNMEASURED)
             return
         if loaded is None:
             _tell(self.device, "No model is loaded", "Device")

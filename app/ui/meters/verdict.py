@@ -32,6 +32,8 @@ def verdict(meters: Meters) -> Verdict:
         )
     if why is Unmeasured.UNEVEN:
         return Verdict("", tr("Drafting. How much faster cannot be measured on a busy machine."))
+    if gain is None and meters.counters.over:
+        return Verdict("", tr("Drafting. How much faster was not measured."))
     if gain is None:
         return Verdict("", tr("Drafting. How much faster is not measured yet."))
     if gain > 1 + EVEN:

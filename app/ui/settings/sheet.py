@@ -7,8 +7,8 @@ what is really used, says why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -67,7 +67,7 @@ _GROUPS: Final = {
     "Engine": ("draft_backend", "block", "lookup", "n_ctx", "kv_type", "threads"),
     "Window": ("theme", "text_size", "zoom", "send_with", "language"),
 }
-"""What a group's reset puts back."""
+"""The settings that a group's reset puts back."""
 
 
 class FolderRow(QWidget):
@@ -107,9 +107,15 @@ class FolderRow(QWidget):
 class SettingsSheet(Sheet):
     folder_wanted = Signal(str)  # the setting that says where it is
 
-    def __init__(self, flow: SettingsFlow, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        flow: SettingsFlow,
+        parent: QWidget | None = None,
+        defaults: Callable[[], Settings] = Settings,
+    ) -> None:
+        """`defaults` tells what a group's reset puts back."""
         super().__init__("Settings", parent)
-        self._flow = flow
+        self._flow, self._defaults = flow, defaults
         self._model: LoadedModel | None = None
         self.verify = Segments("Verify", _VERIFY)
         self._about_verify = note("")
@@ -235,8 +241,8 @@ class SettingsSheet(Sheet):
         self._flow.change(**{key: value})
 
     def _reset(self, title: str) -> None:
-        first = {f.name: f.default for f in fields(Settings)}
-        self._flow.change(**{key: first[key] for key in _GROUPS[title]})
+        first = self._defaults()
+        self._flow.change(**{key: getattr(first, key) for key in _GROUPS[title]})
         for row in self.numbers.values():
             row.reset()
 

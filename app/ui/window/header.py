@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 from app.engine import DeviceInfo, LoadedModel, preferred_gpu
 from app.ui.look import theme
 from app.ui.look.controls import Segments
-from app.ui.look.icons import IconButton, pixmap
+from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.models.picker import ModelPicker
@@ -25,7 +25,7 @@ ROOM_FOR_DEVICES: Final = 640
 
 
 class StateChip(QAbstractButton):
-    """A sign and words: filled dot, ring, or warning sign. A click leads to the meters."""
+    """A sign and words: filled dot or ring. A click leads to the meters."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,14 +64,10 @@ class StateChip(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         middle = self.height() / 2
-        if self.state.level is Level.WARN:
-            sign = pixmap("alert", colours.text, 16, self.devicePixelRatioF())
-            painter.drawPixmap(0, round(middle - 8), sign)
-        else:
-            filled = self.state.level is Level.ON
-            painter.setPen(QPen(QColor(colours.text if filled else colours.muted), 1.5))
-            painter.setBrush(QColor(colours.text) if filled else Qt.BrushStyle.NoBrush)
-            painter.drawEllipse(QRectF(3.5, middle - 4, 8, 8))
+        filled = self.state.level is Level.ON
+        painter.setPen(QPen(QColor(colours.text if filled else colours.muted), 1.5))
+        painter.setBrush(QColor(colours.text) if filled else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(QRectF(3.5, middle - 4, 8, 8))
         painter.setPen(QColor(colours.muted if self.state.level is Level.BUSY else colours.text))
         text = self.text_within(self.width() - 20)
         place = QRectF(20, 0, self.width() - 20, self.height())

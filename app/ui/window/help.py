@@ -124,8 +124,10 @@ class HelpSheet(Sheet):
         if not self.devices:
             column.addWidget(note("The engine has not told what it can compute on."))
         for device in self.devices:
-            column.addWidget(section(device.description or device.name))
-            about = [device.name, device.kind.upper()]
+            title = device.description or device.name
+            column.addWidget(section(title))
+            known = dict.fromkeys((device.name, device.kind.upper()))  # often the same
+            about = [part for part in known if part != title]
             if device.memory_total:
                 free = words.size(device.memory_free)
                 about.append(f"{free} of {words.size(device.memory_total)} free")

@@ -76,7 +76,7 @@ from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
 from app.ui.window.status import StatusLine
-from app.ui.window.vendor import VendorDefaults
+from app.ui.window.vendor import VendorDefaults, defaults
 from app.ui.window.writing import Writing
 
 if TYPE_CHECKING:
@@ -199,7 +199,8 @@ class MainWindow(QMainWindow):
     def sheet(self) -> SettingsSheet:
         from app.ui.settings.sheet import SettingsSheet
 
-        sheet = SettingsSheet(self.flow, self.page)
+        flow = self.flow
+        sheet = SettingsSheet(flow, self.page, lambda: defaults(flow.current.model))
         self._wire_sheet(sheet)
         sheet.folder_wanted.connect(self._choose_folder)
         self.bridge.model_changed.connect(sheet.set_model)
@@ -626,13 +627,6 @@ class MainWindow(QMainWindow):
             return
         self._wants_gpu = False
         self.notices.drop("model")
-        self.notices.drop("device")
-        if model.fallback and self.flow.current.backend == "gpu":
-            where = model.backend.upper()
-            told = self.notices.add(
-                f"The model runs on the {where}.", model.fallback, topic="device"
-            )
-            told.add_button("Try the GPU again").clicked.connect(self.controller.load)
         self.notices.drop("repairs")
         if model.repairs:
             self.notices.add("The model's file lacks something.", model.repairs, topic="repairs")
@@ -656,8 +650,7 @@ class MainWindow(QMainWindow):
             self.status_line.tell(tr("Meters"))
 
     def _show_state(self) -> None:
-        backend = self.flow.current.backend
-        self.header.chip.show_state(state_of(self.meters, self.loader.activity, backend))
+        self.header.chip.show_state(state_of(self.meters, self.loader.activity))
 
     def _show_context(self) -> None:
         if self.controller.current is not self._started:

@@ -15,7 +15,6 @@ class Level(StrEnum):
     ON = "on"
     OFF = "off"
     BUSY = "busy"
-    WARN = "warn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,8 @@ class State:
     about: str
 
 
-def state_of(meters: Meters, activity: str = "", asked: str = "auto") -> State:
-    """`activity` is what is being prepared or loaded, `asked` the backend asked for."""
+def state_of(meters: Meters, activity: str = "") -> State:
+    """`activity` is what is being prepared or loaded."""
     if activity:
         return State(Level.BUSY, tr(activity), tr("The model is on its way."))
     model = meters.model
@@ -35,12 +34,8 @@ def state_of(meters: Meters, activity: str = "", asked: str = "auto") -> State:
     dflash = _dflash(model, meters)
     if not model.fallback:
         return dflash
-    # Not a GPU where one was wanted: a warning only if the user asked for it by name.
-    where, about = model.backend.upper(), f"{model.fallback} {dflash.about}"
-    if asked == "gpu":
-        fell = tr("fell back to {where}").format(where=where)
-        return State(Level.WARN, f"{dflash.text} · {fell}", about)
-    return State(dflash.level, f"{dflash.text} · {where}", about)
+    where = model.backend.upper()  # not a GPU, which was left to Slipstream
+    return State(dflash.level, f"{dflash.text} · {where}", f"{model.fallback} {dflash.about}")
 
 
 def _dflash(model: LoadedModel, meters: Meters) -> State:

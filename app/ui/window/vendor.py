@@ -25,6 +25,12 @@ def of_vendor(model: str, think: bool) -> dict[str, Any]:
     return {} if sampling is None else _values(sampling)
 
 
+def defaults(model: str) -> Settings:
+    """The settings where nothing was chosen but this model."""
+    first = Settings()
+    return replace(first, **of_vendor(model, first.think))
+
+
 def in_chat(settings: Settings, options: ChatOptions) -> Settings:
     """The settings as they are for a chat: one that thinks where they say not to, or the other
     way round, is sampled as its mode is, unless the user chose other values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.engine import Speedup, Unmeasured
 from app.ui.look import words
 
 
@@ -13,6 +14,32 @@ from app.ui.look import words
 )
 def test_a_size_is_told_in_its_own_unit(octets: int, told: str) -> None:
     assert words.size(octets) == told
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "told"),
+    [
+        (0.0, "0.0 ms"),
+        (61.4, "61.4 ms"),
+        (240.0, "240 ms"),
+        (999.4, "999 ms"),
+        (999.6, "1.0 s"),
+        (2_000.0, "2.0 s"),
+        (59_940.0, "59.9 s"),
+        (59_970.0, "1 min 0 s"),
+        (119_600.0, "2 min 0 s"),
+        (3_725_000.0, "62 min 5 s"),
+    ],
+)
+def test_how_long_something_took(milliseconds: float, told: str) -> None:
+    assert words.duration(milliseconds) == told
+
+
+@pytest.mark.parametrize("why", Unmeasured)
+def test_why_no_speed_up_is_told_is_no_second_colon(why: Unmeasured) -> None:
+    told = words.speedup(Speedup(None, None, why))
+    assert told == f"not measured ({why.words})"
+    assert ":" not in told
 
 
 def test_how_long_it_thought() -> None:

@@ -244,7 +244,7 @@ def test_the_panel_shows_the_model(qtbot: QtBot, look: Theme, shown: Meters) -> 
     qtbot.addWidget(panel)
     panel.show()
     assert panel.speedup.accessibleName() == (
-        "Speed-up over plain decoding: not measured: nothing was drafted"
+        "Speed-up over plain decoding: not measured (nothing was drafted)"
     )
     shown.set_plain(Plain(100.0))
     shown.counters.add([record(5), record(2), record(0)])
@@ -278,6 +278,42 @@ def test_the_panel_says_whether_drafted_text_is_plain_text(
         assert panel.exact.accessibleName().startswith("Drafted text: Drafted text is plain text")
     meters.set_model(replace(MODEL, exact=True, block=0))
     assert panel.exact.text() == "—"  # nothing is drafted
+
+
+def test_nothing_is_promised_of_an_answer_that_has_ended(
+    qtbot: QtBot, look: Theme, shown: Meters
+) -> None:
+    panel = MeterPanel(shown)
+    qtbot.addWidget(panel)
+    panel.show()
+    shown.set_exact(True)
+    shown.counters.add([record(3)] * 4)
+    panel.refresh()
+    assert panel.plain.text() == f"without drafting: {words.UNKNOWN}"
+    assert panel.exact.isVisible()
+    live = shown.counters
+    live.ended = True
+    panel.refresh()
+    assert panel.plain.text() == f"without drafting: {words.UNMEASURED}"
+    assert str(verdict(shown)) == "Drafting. How much faster was not measured."
+    assert panel.exact.isVisible()  # of the pair that made it
+    kept = replace(Figures.of(answer()), plain_tokens_per_s=None, device="Another")
+    shown.show("t0", kept)
+    panel.refresh()
+    assert panel.device.text().endswith("Another")
+    assert not panel.exact.isVisible()  # what is loaded now has no word on that
+    said = [f"{label.text()} {label.accessibleName()}" for label in panel.findChildren(QLabel)]
+    assert [told for told in said if " yet" in told and "Drafted text" not in told] == []
+
+
+def test_an_answer_that_failed_has_ended(shown: Meters, bridge: EngineBridge) -> None:
+    engine = bridge._engine
+    assert isinstance(engine, BatchEngine)
+    engine.script.error = EngineError("It fell over.", remedy="Try again.")
+    shown.follow(bridge.ask(HELLO, AskParams()))
+    while not shown.counters.over:
+        bridge.drain()
+    assert not shown.counters.reading
 
 
 def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundRecord:
@@ -319,7 +355,7 @@ def test_plain_steps_of_unlike_times_are_no_measure(qtbot: QtBot, shown: Meters)
     assert "×" not in panel.plain.text()
     assert "2" not in panel.plain.text()  # nor the rate that is none
     assert panel.speedup.accessibleName().endswith(
-        "plain steps were held up, as beside other programs"
+        "plain steps were held up, as beside other programs)"
     )
     shown.counters.ended = True
     shown.counters.plain_at_end = Plain(200.0)
@@ -328,7 +364,7 @@ def test_plain_steps_of_unlike_times_are_no_measure(qtbot: QtBot, shown: Meters)
     assert panel.replay.toolTip().startswith("Show the newest answer")
     shown.counters.plain_at_end = Plain(90.0)
     panel.refresh()
-    assert panel.replay.toolTip().startswith("No replay. Speed-up: not measured: plain steps")
+    assert panel.replay.toolTip().startswith("No replay. Speed-up: not measured (plain steps")
 
 
 def test_while_the_prompt_is_read_it_says_so(shown: Meters, bridge: EngineBridge) -> None:

@@ -106,10 +106,10 @@ def test_both_answers_come_live_and_are_identical(
     assert len(grown) > 2
     assert [lane.text for lane in page.lanes] == [TEXT, TEXT]
     assert page.verdict.text() == "Identical, 10 tokens"
-    assert "0.1 s without drafting, 0.0 s with it" in page.about.text()
+    assert "90.0 ms without drafting, 20.0 ms with it" in page.about.text()
     rates = [lane.about.text() for lane in page.lanes]  # the first token belongs to no round
     assert rates == ["10 tokens, 100 tok/s", "10 tokens, 450 tok/s"]
-    assert page.lanes[PLAIN].time.text() == "0.1 s"
+    assert page.lanes[PLAIN].time.text() == "90.0 ms"
     assert "10 tokens" in page.lanes[DRAFTED].about.text()
 
 
@@ -341,8 +341,8 @@ def test_a_proof_whose_plain_steps_were_held_up_tells_no_speed_up(
     ask(window, "Count")
     proved(window, wait_until)
     assert window.proof_page.about.text() == (
-        "0.1 s without drafting, 0.0 s with it. Speed-up not measured: plain steps were held up, "
-        "as beside other programs."
+        "150 ms without drafting, 20.0 ms with it. Speed-up not measured (plain steps were held "
+        "up, as beside other programs)."
     )
     assert not window.panel.replay.isEnabled()
 

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app import paths
-from app.engine import Script
+from app.engine import DeviceInfo, Script
 from app.ui.window.actions import Topic
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
@@ -151,6 +158,19 @@ def test_help_tells(open_window: OpenWindow, topic: Topic) -> None:
         Topic.ABOUT: "Slipstream 0.",
     }
     assert wanted[topic] in words
+
+
+def test_a_device_is_told_by_each_of_its_names_once(open_window: OpenWindow) -> None:
+    none = DeviceInfo("GPU", "No GPU", "gpu", 0, 0, False, "This build has no GPU backend.")
+    engine = BatchEngine()
+    engine.device_list = (DeviceInfo("CPU", "A CPU", "cpu", 8 << 30, 4 << 30, True, ""), none)
+    window = open_window(engine)
+    window.actions_.help[Topic.DEVICES].trigger()
+    told = [label.text() for label in window.help._content.findChildren(QLabel)]
+    assert told == [
+        *("A CPU", "CPU · 4.3 GB of 8.6 GB free"),
+        *("No GPU", "GPU", "This build has no GPU backend."),
+    ]
 
 
 def test_the_installed_app_shows_the_licences_of_all_that_it_contains(

@@ -72,12 +72,9 @@ def test_states(
     assert state.about
 
 
-def test_a_gpu_that_was_asked_for_and_not_used_is_a_warning(meters: Meters) -> None:
+def test_why_a_gpu_was_not_taken_is_told(meters: Meters) -> None:
     show(meters, model(fallback="No driver."), record(3), plain=100.0)
-    state = state_of(meters, asked="gpu")
-    assert state.level is Level.WARN
-    assert state.text == "DFlash on ×4.0 · fell back to CPU"
-    assert state.about.startswith("No driver.")
+    assert state_of(meters).about.startswith("No driver. ")
 
 
 def test_what_is_being_done_comes_first(meters: Meters) -> None:

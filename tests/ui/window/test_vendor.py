@@ -34,6 +34,22 @@ def test_the_vendors_sampling_by_mode_unless_the_user_chose(qtbot: QtBot) -> Non
     defaults.deleteLater()
 
 
+def test_a_reset_puts_back_what_the_vendor_says(open_window: OpenWindow) -> None:
+    window = open_window(model="qwen3.5-4b", think=True, temperature=0.1, seed=7)
+    window.sheet._reset("Answers")
+    now = window.flow.current
+    vendors = of_vendor("qwen3.5-4b", think=False)
+    assert {key: getattr(now, key) for key in vendors} == vendors
+    assert (now.think, now.seed, now.verify) == (False, None, "gpu-sample")
+    window.flow.change(model="demo")
+    window.flow.change(verify="host-sample", temperature=0.1)
+    window.sheet._reset("Answers")
+    assert (window.flow.current.verify, window.flow.current.temperature) == (
+        Settings().verify,
+        Settings().temperature,
+    )
+
+
 def test_nothing_that_a_vendor_recommends_is_dropped_in_silence() -> None:
     for model in catalog.MODELS:
         for mode, think in (("thinking", True), ("plain", False)):
