@@ -6,6 +6,7 @@
 // Small random models are made first: a Qwen3.5, which takes tokens back, and a Llama, whose positions are shifted and to
 // which an adapter is put and taken away. Exit code 1 if a check fails.
 
+#include "environment.h"
 #include "random-llama.h"
 #include "random-qwen35.h"
 
@@ -38,11 +39,7 @@ bool check(bool ok, const std::string & what) {
 }
 
 void keep_graphs(const char * n) {
-#ifdef _WIN32
-    _putenv_s("LLAMA_KEPT_GRAPHS", n ? n : "");
-#else
-    n ? setenv("LLAMA_KEPT_GRAPHS", n, 1) : unsetenv("LLAMA_KEPT_GRAPHS");
-#endif
+    set_environment("LLAMA_KEPT_GRAPHS", n);
 }
 
 struct token { int seq; llama_token id; bool output; };

@@ -10,6 +10,7 @@
 // Flash attention is off, it alone gives 7e-4. Where both runs have batches of one shape, on the CPU the logits must
 // have the same bits.
 
+#include "environment.h"
 #include "random-qwen35.h"
 
 #include "ggml-backend.h"
@@ -361,7 +362,7 @@ void many_layers() {
     const std::filesystem::path path = std::filesystem::temp_directory_path() / ("many-layers-" + std::to_string(std::random_device()()) + ".gguf");
     const qwen35_shape shape = { 256, 256, 2, 1, 256, 1, 1, 128, 256 };
     check(write_random_qwen35(path.string(), shape, GGML_TYPE_F32, 64, 4), "cannot write");
-    setenv("LLAMA_GDN_CHUNKED", "1", 1);
+    set_environment("LLAMA_GDN_CHUNKED", "1");
     {
         const llama_model_ptr large(llama_model_load_from_file(path.string().c_str(), llama_model_default_params()));
         llama_context_params params = llama_context_default_params();
@@ -373,7 +374,7 @@ void many_layers() {
         ids prompt(512, 7);
         check(ctx && llama_decode(ctx.get(), llama_batch_get_one(prompt.data(), int(prompt.size()))) == 0, "llama_decode failed");
     }
-    unsetenv("LLAMA_GDN_CHUNKED");
+    set_environment("LLAMA_GDN_CHUNKED", nullptr);
     std::filesystem::remove(path);
 }
 
