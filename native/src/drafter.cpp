@@ -330,7 +330,9 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
     ++counts_.rebuilt;
     g.nodes  = nullptr; // what fails on the way is built again
     g.n_rows = n_rows;
-    g.context.reset(ggml_init({ ggml_tensor_overhead() * k_nodes + ggml_graph_overhead_custom(k_nodes, false), nullptr, true }));
+    g.context.reset();
+    g.room.resize(ggml_tensor_overhead() * k_nodes + ggml_graph_overhead_custom(k_nodes, false));
+    g.context.reset(ggml_init({ g.room.size(), g.room.data(), true }));
     ggml_context * ctx = g.context.get();
     ggml_cgraph * nodes = ggml_new_graph_custom(ctx, k_nodes, false);
 

@@ -116,6 +116,7 @@ public:
 private:
     // One graph with its own memory, kept as long as its shape does.
     struct graph {
+        std::vector<char> room; // of `context`: what ggml itself has no memory for ends the process
         ggml_context_ptr  context;
         ggml_gallocr_ptr  memory;
         ggml_cgraph *     nodes  = nullptr;

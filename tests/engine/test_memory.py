@@ -249,6 +249,34 @@ def test_no_room_for_the_graph_of_another_width_is_no_end(demo_files: Pair, room
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
 @pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
+@pytest.mark.parametrize("room", [0, 0.25, 0.5, 1, 2])
+def test_no_room_for_the_graph_of_another_draft_is_no_end(demo_files: Pair, room: float) -> None:
+    """Behind rounds as wide, so that only the drafter's graph is a new one."""
+    shown = in_little_memory(
+        demo_files,
+        f"""
+        loaded = NativePair(target, draft, n_ctx=8192, threads=1)
+        tokens = loaded.tokenize("The quick brown fox. ")
+        loaded.prompt(tokens)
+        for n in range(16):
+            loaded.round_given([5] * n)
+        allow(int({room} * (1 << 20)))
+        try:
+            for n in range(1, 16):
+                loaded.round(n)
+        except OutOfMemoryError:
+            pass
+        allow(None)
+        first, _ = loaded.prompt(tokens)
+        print(json.dumps(first >= 0))
+        loaded.close()
+        """,
+    )
+    assert shown is True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits a process's memory")
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="of the machine's memory")
 def test_a_file_that_no_room_is_left_to_map_is_not_called_broken(
     demo_files: Pair, tmp_path: Path
 ) -> None:
