@@ -285,7 +285,7 @@ struct ggml_crew {
             if (n > 1 || admitted) {
                 meetings.step_and_wake();
             }
-            if (n_wanted > 0 && errand && more) {
+            if (errand && more && n_wanted > 0) { // behind the last errand it is the caller's again
                 const int called = n_wanted;
                 n_wanted = 0;
                 graphs.step_and_wake(called); // now there is something to share
