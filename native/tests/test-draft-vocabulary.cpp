@@ -6,6 +6,7 @@
 //                                               token k_prompt of every k_chat on; a new set for each
 
 #include "draft_vocabulary.h"
+#include "errors-only.h"
 
 #include "llama-cpp.h"
 
@@ -178,7 +179,7 @@ int main(int argc, char ** argv) {
         std::fprintf(stderr, "usage: test-draft-vocabulary VOCAB.gguf [TEXT...]\n");
         return 2;
     }
-    llama_log_set([](ggml_log_level, const char *, void *) {}, nullptr);
+    log_errors_only();
     llama_model_params params = llama_model_default_params();
     params.vocab_only = true;
     const llama_model_ptr model(llama_model_load_from_file(argv[1], params));

@@ -12,6 +12,7 @@
 // --quick takes some widths, two shapes of products, and attention over the caches of --kv alone, and the CPU reads the
 // contexts: for a software renderer, which compiles each shader for seconds and reads 16,000 tokens for an hour.
 
+#include "errors-only.h"
 #include "random-qwen35.h"
 
 #include "ggml-backend.h"
@@ -570,11 +571,7 @@ options read_options(int argc, char ** argv) {
 } // namespace
 
 int main(int argc, char ** argv) {
-    llama_log_set([](ggml_log_level level, const char * line, void *) {
-        if (level == GGML_LOG_LEVEL_ERROR) {
-            std::fputs(line, stderr);
-        }
-    }, nullptr);
+    log_errors_only();
     ggml_backend_load_all();
     const options opt = read_options(argc, argv);
     std::printf("%s: %s\n", ggml_backend_dev_name(opt.device), ggml_backend_dev_description(opt.device));

@@ -7,6 +7,7 @@
 // which an adapter is put and taken away. Exit code 1 if a check fails.
 
 #include "environment.h"
+#include "errors-only.h"
 #include "random-llama.h"
 #include "random-qwen35.h"
 
@@ -278,11 +279,7 @@ void test_model(const std::string & path, const std::string & adapter_path, ggml
 } // namespace
 
 int main(int argc, char ** argv) {
-    llama_log_set([](ggml_log_level level, const char * text, void *) {
-        if (level == GGML_LOG_LEVEL_ERROR) {
-            std::fputs(text, stderr);
-        }
-    }, nullptr);
+    log_errors_only();
     ggml_backend_load_all();
     ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     std::vector<std::string> models;

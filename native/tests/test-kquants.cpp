@@ -6,6 +6,8 @@
 //
 //   test-kquants     a line a case; the last says how many buffer types were tested; exit code 1 if a case fails
 
+#include "errors-only.h"
+
 #include "ggml-backend.h"
 #include "ggml-cpp.h"
 #include "ggml-cpu.h"
@@ -93,7 +95,7 @@ std::vector<ggml_backend_buffer_type_t> repacking(ggml_backend_dev_t device) {
 } // namespace
 
 int main() {
-    ggml_log_set([](ggml_log_level, const char *, void *) {}, nullptr); // a line for each tensor that is repacked
+    log_errors_only(); // and not a line for each tensor that is repacked
     ggml_backend_ptr cpu(ggml_backend_cpu_init());
     ggml_backend_cpu_set_n_threads(cpu.get(), 2);
     const auto bufts = repacking(ggml_backend_get_device(cpu.get()));

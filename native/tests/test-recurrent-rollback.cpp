@@ -11,6 +11,7 @@
 // have the same bits.
 
 #include "environment.h"
+#include "errors-only.h"
 #include "random-qwen35.h"
 
 #include "ggml-backend.h"
@@ -385,11 +386,7 @@ int main(int argc, char ** argv) {
         printf("usage: %s MODEL.gguf [DEVICE]\n", argv[0]);
         return 2;
     }
-    llama_log_set([](ggml_log_level level, const char * line, void *) {
-        if (level == GGML_LOG_LEVEL_ERROR) {
-            fputs(line, stderr);
-        }
-    }, nullptr);
+    log_errors_only();
     ggml_backend_load_all();
 
     ggml_backend_dev_t device = argc > 2 ? ggml_backend_dev_by_name(argv[2]) : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
