@@ -351,3 +351,16 @@ def test_a_grammar_is_refused_with_what_it_was_asked_for_with(
         assert part in run.err
     assert not engine.asked
     assert option not in slipstream("ask", "--help").out
+
+
+@pytest.mark.parametrize(
+    "option", ["--top-k", "--max-tokens", "--ctx", "--penalty-last-n", "--block"]
+)
+def test_a_number_that_c_would_wrap_is_refused_by_its_name(
+    slipstream: Slipstream, engine: FakeEngine, option: str
+) -> None:
+    """2 to the power of 32, and one: as 32 bits a one."""
+    run = slipstream("ask", "?", option, "4294967297")
+    assert run.status == 2
+    assert "cannot be 4294967297" in run.err
+    assert not engine.asked
