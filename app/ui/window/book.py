@@ -92,8 +92,12 @@ class Book(QObject):
         self._show(empty)
 
     def show_chat(self, chat: str) -> None:
+        self.want_chat(chat, self._show)
+
+    def want_chat(self, chat: str, then: Callable[[Conversation], None]) -> None:
+        """As `with_chat`, but only where no other one was to be shown meanwhile."""
         self._wanted = chat
-        self.with_chat(chat, lambda found: self._show(found) if self._wanted == chat else None)
+        self.with_chat(chat, lambda found: then(found) if self._wanted == chat else None)
 
     def _show(self, chat: Conversation) -> None:
         self._wanted = chat.id

@@ -559,7 +559,7 @@ class MainWindow(QMainWindow):
             self._find(words.split()[-1])
             self.finder.go_to(turn)
 
-        book.with_chat(chat, shown)
+        self.controller.book.want_chat(chat, shown)
 
     def _export(self, kind: str) -> None:
         self.porting.choose_export(self.controller.current.id, kind)

@@ -247,6 +247,28 @@ def test_words_are_found_in_other_chats(
     assert rows(window) == ["Today", "How do I travel?"]
 
 
+def test_a_chat_that_is_chosen_while_a_found_one_is_read_stays_on_view(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text="The tram to Lisbon.")))
+    for text in ("How do I travel?", "Two?"):
+        window.controller.new_chat()
+        ask(window, text)
+    window.close()
+    window = open_kept()
+    wait_until(lambda: shown(window)[:1] == ["Two?"])
+    chosen, found = window.controller.current.id, entries(window)[1].id
+    assert window.controller.book.get(found) is None
+    window._show_found(found, "", "Lisbon")
+    window.controller.show_chat(chosen)
+    wait_until(lambda: window.controller.book.get(found) is not None)
+    assert window.controller.current.id == chosen
+    assert not window.finder.isVisible()
+    window._show_found(found, "", "Lisbon")
+    wait_until(lambda: window.controller.current.id == found)
+    assert window.finder.isVisible()
+
+
 def test_a_damaged_file_is_said(
     open_window: OpenWindow, tmp_path: Path, wait_until: WaitUntil
 ) -> None:
