@@ -120,10 +120,11 @@ class Job:
         """A new job, or the one that is under way for this model. Nothing is done yet.
 
         An empty `weight_type` is the model's, an empty `recipe` the default of the type. Raises
-        `OptionError` if the model is here already.
+        `OptionError` if the model is here already, or under way in another way than is wanted.
         """
         assert model.target is not None
         if (going := cls.going(root, model.id, tools)) is not None:
+            going._check_wanted(weight_type, recipe, keep_source)
             return going
         if (root / model.id).exists():
             raise OptionError(
@@ -199,6 +200,21 @@ class Job:
                     if self._place.exists() and Journal.read(self._work) is not None:
                         shutil.rmtree(self._place, ignore_errors=True)
                 self._note(self.journal.at(Step.DOWNLOAD))  # which looks whether all is there
+
+    def move(self, root: Path) -> None:
+        """Go on in the folder `root`: what was fetched is kept, what was made of it is made again.
+
+        One whose pair is in its place stays, and so does one for a model that is in `root` already
+        or on its way there. Raises `OutputError` if it is being worked at or cannot be noted there.
+        """
+        there = root / FOLDER / self.journal.id
+        if any(place.exists() for place in (self._place, root / self.journal.id, there)):
+            return
+        step = Step.LIST if self.journal.step is Step.LIST else Step.DOWNLOAD
+        with self._locked():
+            moved = Job(root, self.journal, self._tools)
+            moved._note(replace(self.journal, step=step, failure=Failure()))
+        shutil.rmtree(self._work, ignore_errors=True)
 
     def discard(self) -> None:
         """Give it up: nothing of it stays, but what was there before.
@@ -319,6 +335,18 @@ class Job:
             self._forget()
 
     # --- parts ------------------------------------------------------------------
+
+    def _check_wanted(self, weight_type: str, recipe: str, keep_source: bool) -> None:
+        """Raise `OptionError` where what is under way is not what is wanted now."""
+        has = self.journal
+        other = (weight_type or has.type, recipe or has.recipe) != (has.type, has.recipe)
+        unkept = keep_source and not has.keep_source
+        if other or unkept:
+            way = " by ".join(filter(None, [has.type, has.recipe]))
+            raise OptionError(
+                f"{has.title} is under way as {way}{', without keeping its originals' * unkept}.",
+                remedy="Go on without these options, or give it up (`--discard`) and begin anew.",
+            )
 
     def _local(self) -> dict[str, HubSource]:
         """The sources that are on this machine already."""

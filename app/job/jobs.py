@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.catalog import KnownModel
 from app.job.job import Job, Tools
+from app.job.journal import FOLDER
 
 
 class Jobs:
@@ -34,3 +35,9 @@ class Jobs:
 
     def going(self, model_id: str) -> Job | None:
         return Job.going(self._root(), model_id, self._tools())
+
+    def move(self, root: Path, but: str = "") -> None:
+        """`Job.move` for all that are under way, but that for the model `but`."""
+        for work in sorted((self._root() / FOLDER).glob("*/")):
+            if work.name != but and (job := self.going(work.name)) is not None:
+                job.move(root)

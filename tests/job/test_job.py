@@ -27,7 +27,7 @@ from app.errors import (
     OutputError,
 )
 from app.files import check_writable
-from app.job import Job, Repair, State, Step, Tools
+from app.job import Job, Jobs, Repair, State, Step, Tools
 from app.job.journal import FOLDER
 from app.jobs import CancelToken, JobCancelled
 from app.library import Library, ModelState
@@ -253,6 +253,53 @@ def test_two_at_a_time(hub: Hub, root: Path, tools: Tools) -> None:
         start(root, tools).run()
     cancel.cancel()
     thread.join()
+
+
+@pytest.mark.parametrize(
+    "options", [{"weight_type": "q4_k_m"}, {"recipe": "slipstream"}, {"keep_source": True}]
+)
+def test_what_is_under_way_is_not_another_job(
+    hub: Hub, root: Path, tools: Tools, options: dict[str, Any]
+) -> None:
+    begun = start(root, tools, weight_type="q8_0")
+    begun._note(begun.journal)
+    with pytest.raises(OptionError, match="is under way as q8_0") as refused:
+        start(root, tools, **options)
+    assert "--discard" in refused.value.remedy
+    start(root, tools, weight_type="q8_0").run()
+
+
+def test_it_goes_on_in_another_folder(
+    hub: Hub, cache: Path, root: Path, tmp_path: Path, tools: Tools
+) -> None:
+    def full(target: Path, draft: Path | None, out: Path, *_: object) -> dict[str, Made]:
+        (out / "target.gguf.part").write_bytes(b"half")
+        raise NoSpaceError("The disk is full.", remedy="Free some.")
+
+    with pytest.raises(NoSpaceError):
+        start(root, replace(tools, convert=full), weight_type="q4_k_m").run()
+    hub.seen.clear()
+    other = tmp_path / "other"
+    jobs = Jobs(lambda: root, lambda: tools)
+    jobs.move(other, but=MODEL.id)
+    assert jobs.going(MODEL.id)
+    jobs.move(other)
+    assert not list((root / FOLDER).iterdir())
+    job = Job.going(other, MODEL.id, tools)
+    assert job is not None
+    assert (job.journal.type, job.journal.failure.message) == ("q4_k_m", "")
+    assert job.run() == other / MODEL.id
+    assert not hub.gets(BIG)
+    assert row(other, tmp_path).state is ModelState.READY
+    assert not list(cache.rglob(BIG))  # what it fetched before it moved is its own to remove
+
+
+def test_what_is_made_already_stays_where_it_is(hub: Hub, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError):
+        start(root, Tools(check=Checks(ok=False), convert=quickly, margin=0)).run()
+    Jobs(lambda: root, Tools).move(tmp_path / "other")
+    assert Job.going(root, MODEL.id, Tools()) is not None
+    assert not (tmp_path / "other").exists()
 
 
 def test_given_up(hub: Hub, cache: Path, root: Path, tmp_path: Path) -> None:

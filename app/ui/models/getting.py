@@ -86,6 +86,11 @@ class Getting(QObject):
 
         task.run(self, discard, lambda _: self.stopped.emit(), self.failed.emit)
 
+    def move(self, root: Path) -> None:
+        """Have what stands still go on in another folder for models: see `Job.move`."""
+        if self._jobs is not None:
+            self._jobs.move(root, but=self.model)
+
     def close(self, seconds: float) -> None:
         """Stop what runs, waiting for it as long as this; nothing is told any more."""
         self.blockSignals(True)

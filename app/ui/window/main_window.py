@@ -550,7 +550,6 @@ class MainWindow(QMainWindow):
 
     def _show_found(self, chat: str, turn: str, words: str) -> None:
         """Open a chat where the search found something."""
-        book = self.controller.book
 
         def shown(found: Conversation) -> None:
             if turn in found.turns and found.turns[turn] not in found.path():
@@ -771,6 +770,7 @@ class MainWindow(QMainWindow):
         place = Path(folder)
         try:
             check_writable(place)
+            self.getting.move(place)
         except SlipstreamError as error:
             self.models_sheet.say(error.message, error.remedy, "error")
             return

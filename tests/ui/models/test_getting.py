@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app import paths, selftest
+from app import catalog, paths, selftest
 from app.download import Access
 from app.engine import Engine
-from app.job import Jobs, Tools
+from app.job import Failure, Job, Jobs, Repair, Tools
 from app.library import Library, ModelState
 from app.settings import Settings
 from app.ui.look.notice import Notice
@@ -171,6 +172,27 @@ def test_another_folder_for_models(
     assert sheet.place.whole() == str(tmp_path / "data" / "more")
     sheet.folder_chosen.emit(str(tmp_path / "data" / "models"))
     assert window.flow.current.models_folder == ""
+
+
+def test_what_had_too_little_room_goes_on_in_another_folder(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    sheet, old = window.models_sheet, window._models.root
+    known = catalog.find(MODEL)
+    assert known is not None
+    job = Job.start(old, known, Tools(), weight_type="q4_k_m")
+    failure = Failure("The disk is full.", "Free some.", Repair.ROOM.value, "convert")
+    job._note(replace(job.journal, failure=failure))
+    window.model_list.refresh()
+    qtbot.waitUntil(lambda: MODEL in sheet.cards, timeout=60_000)
+    assert sheet.cards[MODEL].folder.isVisibleTo(sheet)
+    (tmp_path / "other").mkdir()
+    sheet.folder_chosen.emit(str(tmp_path / "other"))
+    qtbot.waitUntil(lambda: sheet.place.whole() == str(tmp_path / "other"), timeout=60_000)
+    qtbot.waitUntil(lambda: MODEL in sheet.cards, timeout=60_000)
+    qtbot.waitUntil(lambda: not sheet.cards[MODEL].message.isVisibleTo(sheet), timeout=60_000)
+    assert sheet.cards[MODEL].help.text() == "Continue"
+    assert state(window) is ModelState.UNFINISHED
 
 
 def test_closed_in_the_middle_and_opened_again(
