@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -27,12 +28,13 @@ from PySide6.QtCore import (
     QEvent,
     QMessageLogContext,
     QSettings,
+    Qt,
     QTimer,
     QtMsgType,
     qInstallMessageHandler,
 )
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QProgressDialog
 
 from app import frozen, log, moving, paths, settings
 from app.download import Access
@@ -47,6 +49,8 @@ from app.ui.look.palette import DARK
 from app.ui.look.theme import Theme
 from app.ui.window.main_window import MainWindow
 
+_SOON_S: Final = 0.3
+_FRAME_S: Final = 0.03
 _LEVELS: Final = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,
@@ -82,8 +86,10 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
         _log.info("Slipstream is open already: its window is raised.")
         qInstallMessageHandler(None)
         return 0
+    files = list(chats)
+    instance.raised.connect(files.extend)  # of starts that come before there is a window
     if instance.first:
-        folder_problems = moving.settle(chosen)
+        folder_problems = _settle(chosen)
     else:  # the other one, which does not answer, may be at it
         folder_problems = []
         moving.use_known()
@@ -129,12 +135,13 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
         for file in files:
             window.porting.take_in(file)
 
+    instance.raised.disconnect(files.extend)
     instance.raised.connect(open_files)
     instance.raised.connect(lambda: _raise(window))
     # What was found while the window was made: so the model is loaded while it is painted.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
     window.show()
-    open_files(chats)
+    open_files(files)
     QTimer.singleShot(0, app, _look_for_cycles)
     try:
         return app.exec()
@@ -156,6 +163,27 @@ def _raise(window: MainWindow) -> None:
         window.showNormal()
     window.raise_()
     window.activateWindow()
+
+
+def _settle(chosen: settings.Settings) -> list[str]:
+    """`moving.settle`, and a word about it where that takes a while, as to another disk."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="moving") as thread:
+        moved = thread.submit(moving.settle, chosen)
+        wait([moved], _SOON_S)
+        if not moved.done():
+            told = QProgressDialog()
+            told.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
+            told.setCancelButton(None)
+            told.setRange(0, 0)
+            told.setWindowTitle("Slipstream")
+            told.setLabelText("Chats and models are being moved. The window opens when they are.")
+            told.show()
+            while not moved.done():
+                QCoreApplication.processEvents()
+                wait([moved], _FRAME_S)
+            told.close()
+            told.deleteLater()
+        return moved.result()
 
 
 def _log_qt(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:

@@ -11,12 +11,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from PySide6.QtCore import QTimer, qWarning
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QProgressDialog
 
 from app import log, paths
+from app.settings import Settings
 from app.ui import application
 from tests.ui.fakes import BatchEngine, FakeModels
 
@@ -69,6 +71,32 @@ def test_where_the_chats_should_be_nothing_is_written_while_their_drive_is_not_t
         assert not list(drive.iterdir())
     finally:
         paths.use_data(None)
+
+
+def test_a_move_that_takes_a_while_is_told(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "Engine", BatchEngine)
+    monkeypatch.setattr(application.Library, "of_user", lambda folder: FakeModels())
+    told = Event()
+
+    def slowly(chosen: Settings) -> list[str]:
+        assert told.wait(60)
+        return []
+
+    def look() -> None:
+        for widget in qapp.topLevelWidgets():
+            if isinstance(widget, QProgressDialog) and widget.isVisible():
+                assert "are being moved" in widget.labelText()
+                widget.close()  # which moves nothing less
+                told.set()
+                QTimer.singleShot(600, qapp, lambda: os.kill(os.getpid(), signal.SIGTERM))
+                return
+        QTimer.singleShot(20, qapp, look)
+
+    monkeypatch.setattr(application.moving, "settle", slowly)
+    QTimer.singleShot(20, qapp, look)
+    assert application.run([]) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
