@@ -47,6 +47,14 @@ void server_checkpoint::load(llama_context * ctx_tgt, llama_context * ctx_dft, l
 }
 
 void server_checkpoints::reserve(common_params & params) {
+    bool any_device = false; // with memory of its own
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {
+        any_device = any_device || !ggml_backend_buft_is_host(ggml_backend_dev_buffer_type(ggml_backend_dev_get(i)));
+    }
+    if (!any_device) {
+        return;
+    }
+
     // models without weights and contexts without memory: what llama.cpp is given points into the parameters
     common_params params_dft = common_base_params_to_speculative(params);
     const bool has_dft = params.speculative.has_dft();
