@@ -659,6 +659,8 @@ def package(
         setup(extras=False)
         library = native("--cuda", cuda)
         say(f"archive: {backend_archive(library, cuda.split(';'), dist)}")
+    if engine is None:  # one that is given was compiled who knows where
+        options = [*options, "--compiled-in", str(cache_dir())]
     return 0 if wheels else package_app(environment, dist / built.name, dist, options, vulkan)
 
 

@@ -20,13 +20,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="slipstream_package", description=__doc__)
     parser.add_argument("--dist", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, required=True, help="where the engine was compiled")
+    parser.add_argument(
+        "--compiled-in", type=Path, metavar="FOLDER", help="the engine; no file may name it"
+    )
     parser.add_argument("--epoch", type=int, required=True, help="when the commit was made, s")
     parser.add_argument("--homepage", default="https://slipstream.invalid")
     parser.add_argument("--quick", action="store_true", help="hardly packed, to try it out")
     args = parser.parse_args()
     try:
-        made = make(args.dist, args.work, args.cache, args.epoch, args.homepage, args.quick)
+        made = make(args.dist, args.work, args.compiled_in, args.epoch, args.homepage, args.quick)
         print(json.dumps(made), flush=True)
     except PackageError as exc:
         print(f"error: {exc}", file=sys.stderr)
@@ -35,12 +37,12 @@ def main() -> int:
 
 
 def make(
-    dist: Path, work: Path, cache: Path, epoch: int, home: str, quick: bool
+    dist: Path, work: Path, compiled_in: Path | None, epoch: int, home: str, quick: bool
 ) -> dict[str, object]:
     """All that can be made on this system; names and figures of it."""
     version = metadata.version("slipstream")
     print("freezing the app (minutes)", flush=True)
-    folder, found = freeze.freeze(work, cache, epoch)
+    folder, found = freeze.freeze(work, compiled_in, epoch)
     bill = sbom.bill(found, folder, version, epoch)
     freeze.settle(folder, epoch)
     measured = freeze.measure(folder)

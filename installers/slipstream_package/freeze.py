@@ -19,8 +19,8 @@ LICENCES = "licences.json"  # the spec writes it, of all that it lays
 ENGINE = "llama_cpp"
 
 
-def freeze(work: Path, cache: Path, epoch: int) -> tuple[Path, list[Part]]:
-    """The folder, and whose work is in it; what was compiled for it was so in `cache`.
+def freeze(work: Path, compiled_in: Path | None, epoch: int) -> tuple[Path, list[Part]]:
+    """The folder, and whose work is in it; the engine was `compiled_in` a folder that is known.
 
     Built from nothing: what PyInstaller keeps of a build before is not looked into.
     """
@@ -48,7 +48,8 @@ def freeze(work: Path, cache: Path, epoch: int) -> tuple[Path, list[Part]]:
     if sys.platform.startswith("linux"):
         lighter.lighten(folder / "_internal")
         _strip(folder)
-        look_for_builder(folder, (work, cache, SPEC.parents[1], Path(sys.prefix)))
+        places = (work, SPEC.parents[1], Path(sys.prefix))
+        look_for_builder(folder, (*places, compiled_in) if compiled_in else places)
     return folder, read(work / LICENCES)
 
 
@@ -58,8 +59,7 @@ def look_for_builder(folder: Path, places: Iterable[Path]) -> None:
     told = [
         str(file.relative_to(folder))
         for file in sorted(folder.rglob("*"))
-        # The engine tells by `__FILE__` where it failed, in the cache that it was built in.
-        if file.is_file() and not file.is_symlink() and ENGINE not in file.parts
+        if file.is_file() and not file.is_symlink()
         if any(name in file.read_bytes() for name in named)
     ]
     if told:

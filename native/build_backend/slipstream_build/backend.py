@@ -27,6 +27,7 @@ def key(made_with: str, more: Iterable[Path]) -> str:
         NATIVE / "UPSTREAM.toml",
         Path(__file__),
         tree.backend_source()[1],
+        tree.release()[1],
         *more,
         *patches.series(NATIVE / "patches"),
         *(file for _, file in tree.engine_sources()),
@@ -65,6 +66,7 @@ def built(
         "BACKEND": name,
         "CMAKE_BUILD_TYPE": "Release",
         "GGML_SOURCE": patched / tree.LLAMA / "ggml",
+        **wheel.release(upstream),
         **defines(),
     }
     args = [f"-D{option}={value}" for option, value in known.items()]

@@ -27,6 +27,7 @@ ENGINE = {"ggml": f"{LLAMA}/ggml", "llama": LLAMA}
 def library_sources() -> Iterator[tuple[str, Path]]:
     """(path inside the tree, file here) of everything our library is built from."""
     yield f"{LIBRARY}/CMakeLists.txt", NATIVE / "cmake" / "CMakeLists.txt"
+    yield release()
     for folder in ("include", "src"):
         for file in sorted((NATIVE / folder).rglob("*")):
             if file.is_file():
@@ -47,6 +48,11 @@ def program_sources() -> Iterator[tuple[str, Path]]:
         for file in sorted((NATIVE / folder).iterdir()):
             if file.name == "CMakeLists.txt" or file.suffix in (".cpp", ".h"):
                 yield f"{LIBRARY}/{folder}/{file.name}", file
+
+
+def release() -> tuple[str, Path]:
+    """The same of what CMake is told besides where the outcome is given to others."""
+    return f"{LIBRARY}/release.cmake", NATIVE / "cmake" / "release.cmake"
 
 
 def backend_source() -> tuple[str, Path]:

@@ -57,7 +57,7 @@ def build(portable: bool = False) -> Path:
         for ready in folder.glob("*.whl"):
             folder.touch()
             return ready
-        return _build(upstream, chain, folder, PORTABLE if portable else {})
+        return _build(upstream, chain, folder, PORTABLE | release(upstream) if portable else {})
 
 
 def built_tree(upstream: Upstream, chain: str) -> Path:
@@ -136,6 +136,11 @@ def cmake_defines(commit: str, more: Mapping[str, str] = MappingProxyType({})) -
     if commit == "base":  # scikit-build-core adds these by itself
         args += shlex.split(os.environ.get("CMAKE_ARGS", ""))
     return args
+
+
+def release(upstream: Upstream) -> dict[str, str]:
+    """Defines of what is given to others, besides its own."""
+    return {"CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(upstream.home / "source" / tree.release()[0])}
 
 
 def build_dir(upstream: Upstream, chain: str, base: bool) -> Path:
