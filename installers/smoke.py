@@ -59,6 +59,7 @@ SET: Final = "\ufffc"  # what stands for an object in a text
 DRIVER: Final = ("libvulkan1", "mesa-vulkan-drivers")
 # Its renderer by software, for a card: the engine takes it where it is told to.
 CARD: Final = {"GGML_VK_VISIBLE_DEVICES": "0"}
+COMPILING_S: Final = 300  # it compiles each shader first, a minute of a core
 BACKENDS: Final = "_internal/llama_cpp/lib/backends"
 # Where a user's files may lie, below the home.
 XDG: Final = (".config/slipstream", ".cache/slipstream", ".local/share/slipstream",
@@ -690,7 +691,11 @@ def on_a_card(report: Report, system: System, screen: Screen, pictures: Path | N
             screen.xdotool("key", "ctrl+n")
             app.choose_device(device)
             app.click(f"Ask: {QUESTION}", "push button")
-            until(lambda: all(planet in app.answer() for planet in PLANETS), "the planets")
+            until(
+                lambda: all(planet in app.answer() for planet in PLANETS),
+                "the planets",
+                COMPILING_S,
+            )
             report.check(f"the same is answered on the {device}", True, app.device(device).name)
             if pictures:
                 screen.picture(pictures / f"{report.system}-{device.lower()}.png")

@@ -39,9 +39,9 @@ def found(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ['PATH']}:/usr/libexec:/usr/lib/at-spi2-core")
 
 
-def until(look: Callable[[], T], what: str) -> T:
+def until(look: Callable[[], T], what: str, patience_s: float = PATIENCE_S) -> T:
     """The first true value that `look` gives."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not (value := look()):
         if time.monotonic() > deadline:
             raise AssertionError(f"did not come: {what}")
