@@ -13,6 +13,7 @@ its own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -168,12 +169,13 @@ class Prefilled:
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """New text of an answer. `round` is None for tokens of none: the one that prefill gives, and
-    those that end thinking."""
+    those that end thinking. `at` is when, in seconds of `time.monotonic`: it is heard of later."""
 
     request: int
     text: str
     reasoning: str
     round: RoundRecord | None
+    at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +223,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
+    """`at` as in `Decoded`."""
+
     request: int
     answer: Answer
+    at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

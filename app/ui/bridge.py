@@ -94,6 +94,9 @@ class Reply(Request):
     reading = Signal(object)  # Reading
     prefilled = Signal(object)  # Prefilled
     decoded = Signal(str, str, list)  # text, reasoning, RoundRecords
+    at = 0.0
+    """When what is being told came about, in seconds of `time.monotonic`; of several rounds, the
+    first of them."""
 
     def answer_now(self) -> None:
         """Have it think no more."""
@@ -170,6 +173,8 @@ class EngineBridge(QObject):
                 following = events[at]
                 if not isinstance(following, Decoded) or following.request != event.request:
                     break
+                if following.text and together[-1].reasoning:  # when it began is of its own
+                    break
                 together.append(following)
                 at += 1
             self._tell_decoded(together)
@@ -180,6 +185,7 @@ class EngineBridge(QObject):
         assert isinstance(reply, Reply)
         text = "".join(e.text for e in events)
         reasoning = "".join(e.reasoning for e in events)
+        reply.at = events[0].at
         rounds: list[RoundRecord] = [e.round for e in events if e.round is not None]
         reply.decoded.emit(text, reasoning, rounds)
 
@@ -215,7 +221,8 @@ class EngineBridge(QObject):
                 self.reading.emit(None)
             case _, Loaded():
                 request.finished.emit(event.model)
-            case _, Finished():
+            case Reply(), Finished():
+                request.at = event.at
                 request.finished.emit(event.answer)
             case _, Devices():
                 request.finished.emit(event.devices)

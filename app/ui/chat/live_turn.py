@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from PySide6.QtCore import QElapsedTimer, QObject, Signal
@@ -57,8 +58,8 @@ class LiveTurn(QObject):
         self._text, self._reasoning = turn.text, turn.reasoning
         self._figures = turn.figures if isinstance(turn.figures, Figures) else None
         self._thought_ms = turn.thought_ms
-        self._clock, self._thinking = QElapsedTimer(), QElapsedTimer()
-        self._first_ms = 0
+        self._asked_at, self._thinking_at = 0.0, 0.0  # 0: not now
+        self._first_ms = 0.0
         self._waited_ms = 0.0
         turn.end, turn.error = End.COMING, None
 
@@ -74,7 +75,7 @@ class LiveTurn(QObject):
         """Its turn has come."""
         self._reply, self._maker = reply, maker
         self._waited_ms = float(self._waiting.elapsed()) if self.behind else 0.0
-        self._clock.start()
+        self._asked_at = time.monotonic()
         reply.prefilled.connect(self._prompt_read)
         reply.decoded.connect(self._grow)
         reply.finished.connect(self._finish)
@@ -100,16 +101,15 @@ class LiveTurn(QObject):
     def _grow(self, text: str, reasoning: str, rounds: list[RoundRecord]) -> None:
         first = 0
         if not self._first_ms:  # the token of prefill belongs to no round
-            self._first_ms, first = max(1, self._clock.elapsed()), 1
+            self._first_ms, first = max(1.0, self._ms_since(self._asked_at)), 1
         self.turn.text += text
         self.turn.reasoning += reasoning
         if reasoning and not self.turn.text:
-            if not self._thinking.isValid():
-                self._thinking.start()
-            self.turn.thought_ms = self._thought_ms + self._thinking.elapsed()
-        elif text and self._thinking.isValid():
-            self.turn.thought_ms = self._thought_ms + self._thinking.elapsed()
-            self._thinking.invalidate()
+            self._thinking_at = self._thinking_at or self._at
+            self.turn.thought_ms = self._thought_ms + round(self._ms_since(self._thinking_at))
+        elif text and self._thinking_at:
+            self.turn.thought_ms = self._thought_ms + round(self._ms_since(self._thinking_at))
+            self._thinking_at = 0.0
         self.turn.context += first + sum(len(r.token_ids) for r in rounds)
         self.grew.emit(text, reasoning)
 
@@ -120,8 +120,8 @@ class LiveTurn(QObject):
         figures = Figures.of(
             answer,
             model=self._maker.name,
-            first_token_ms=float(self._first_ms),
-            wall_ms=float(self._clock.elapsed()),
+            first_token_ms=self._first_ms,
+            wall_ms=self._ms_since(self._asked_at),
             waited_ms=self._waited_ms,
             fallback=self._maker.fallback,
             loaded_tokens_per_s=self._maker.tokens_per_s,
@@ -137,6 +137,14 @@ class LiveTurn(QObject):
                 self._end(End.LOOPED)
             case _:
                 self._end(End.DONE)
+
+    @property
+    def _at(self) -> float:
+        """When what is told came about, and not when the window came to hear of it."""
+        return self._reply.at if self._reply else 0.0
+
+    def _ms_since(self, before: float) -> float:
+        return (self._at - before) * 1000
 
     def _temperature(self) -> float:
         greedy = self.params.verify is Verify.GREEDY
