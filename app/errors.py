@@ -7,6 +7,7 @@ with status 1. Lower errors are translated where they arise, with
 
     SlipstreamError
     ├── OptionError              a value that cannot be used, or not together
+    │   └── NoModelError         the name of a model that is not here, or not whole
     ├── CheckpointError          a Hugging Face folder that is incomplete or broken
     ├── UnsupportedModelError    a model of a kind that Slipstream does not run
     ├── ModelFileError           a GGUF file that is missing, incomplete or foreign
@@ -65,6 +66,10 @@ def valid_text(text: str) -> str:
 
 class OptionError(SlipstreamError):
     """A value that cannot be used, or not together with another."""
+
+
+class NoModelError(OptionError):
+    """The name of a model that is not on this machine, or not finished."""
 
 
 class CheckpointError(SlipstreamError):

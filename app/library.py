@@ -19,7 +19,14 @@ from typing import Self
 from app import catalog, paths
 from app.bundled import Bundled
 from app.catalog import KnownModel
-from app.errors import ModelFileError, OptionError, OutputError, SlipstreamError, valid_text
+from app.errors import (
+    ModelFileError,
+    NoModelError,
+    OptionError,
+    OutputError,
+    SlipstreamError,
+    valid_text,
+)
 from app.files import replace_text
 from app.job.journal import FOLDER, Failure, Journal, Step
 from app.jobs import CancelToken, Progress
@@ -123,7 +130,7 @@ class Library:
         """The files of `model`: an id of `models`, or a folder with GGUF files.
 
         A bundled pair that is not there yet, or damaged, is converted first. Raises
-        `OptionError` for an unknown name, `ModelFileError`, `CheckpointError` or
+        `NoModelError` for one that is not here, `ModelFileError`, `CheckpointError` or
         `OutputError` for what is wrong with files, `JobCancelled`.
         """
         known = catalog.find(model)
@@ -132,7 +139,7 @@ class Library:
             self._note_use(model)
             return _pair_in(place, model_id=known.id, title=known.title)
         if (journal := self._journals().get(model)) is not None:
-            raise OptionError(
+            raise NoModelError(
                 f"{journal.title} is not finished yet: {journal.failure.message or 'it stopped.'}",
                 remedy=f"Continue it, or run `slipstream pull {model}`.",
             )
@@ -144,12 +151,12 @@ class Library:
             self._note_use(model)
             return pair
         if known is not None:
-            raise OptionError(
+            raise NoModelError(
                 f"{known.title} is not on this machine.",
                 remedy=f"Get it in the list of models, or run `slipstream pull {known.id}`.",
             )
         ids = ", ".join(f"`{status.id}`" for status in self.models())
-        raise OptionError(
+        raise NoModelError(
             f"There is no model or folder `{model}`.",
             remedy=f"Use one of {ids}, or a folder with `target*.gguf` in it.",
         )

@@ -12,7 +12,7 @@ import pytest
 
 from app import catalog
 from app.bundled import Bundled
-from app.errors import ModelFileError, OptionError, OutputError
+from app.errors import ModelFileError, NoModelError, OptionError, OutputError
 from app.jobs import CancelToken, Progress
 from app.library import Library, ModelState, ModelStatus
 from app.passport import Check, Made, Passport, sha256_of
@@ -88,7 +88,7 @@ def test_a_folder_of_the_users_own_survives_the_demo(
 
 def test_a_model_that_can_be_got(library: Library, root: Path) -> None:
     assert state_of(library, "qwen3.5-4b") is ModelState.AVAILABLE
-    with pytest.raises(OptionError, match=r"slipstream pull qwen3\.5-4b"):
+    with pytest.raises(NoModelError, match=r"slipstream pull qwen3\.5-4b"):
         library.open("qwen3.5-4b")
     make_folder(root / "qwen3.5-4b", "target-Q8_0.gguf", "draft-Q8_0.gguf")
     assert state_of(library, "qwen3.5-4b") is ModelState.READY

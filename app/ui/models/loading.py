@@ -22,9 +22,10 @@ class Loader(QObject):
     def __init__(self, bridge: EngineBridge, models: Models, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.model: LoadedModel | None = None
-        self.title = ""
-        """What the model that was loaded last is called here; its file may call it otherwise."""
-        self._sent = ""  # the same of the one that the engine was asked for last
+        self.pair: Pair | None = None
+        """The files of the loaded model, with what it is called here."""
+        self._sent: Pair | None = None  # those that the engine was asked for last
+        self._wanted = ""  # the id of the model that is on its way
         self.activity = ""
         """What is being done, in words; empty where nothing is."""
         self._bridge, self._models = bridge, models
@@ -37,12 +38,19 @@ class Loader(QObject):
         """Why no question can be asked; empty where one can."""
         return self.activity or ("" if self.model else "No model is loaded")
 
+    @property
+    def in_use(self) -> str:
+        """The id of the model that is on its way, or else of the one that answers; empty where
+        neither is, whatever the settings name."""
+        return self._wanted or (self.pair.id if self.pair else "")
+
     def load(self, choice: LoadChoice) -> None:
         """Load a model in place of whatever is loaded or loading."""
         self.close(0)
         if self._loading is not None:
             self._loading.abandon()
             self._loading = None
+        self._wanted = choice.model
         self._opening = task.run(
             self,
             lambda progress, cancel: self._models.open(choice.model, progress, cancel),
@@ -66,7 +74,7 @@ class Loader(QObject):
         except SlipstreamError as error:
             self._give_up(error)
             return
-        self._sent = pair.title
+        self._sent = pair
         self._loading = self._bridge.load(params)
         self._loading.progressed.connect(lambda part: self._show("Loading the model …", part))
         self._loading.finished.connect(lambda model: self._end())
@@ -78,13 +86,12 @@ class Loader(QObject):
         self.changed.emit()
 
     def _set_model(self, model: LoadedModel | None) -> None:
-        self.model = model
-        if model is not None:
-            self.title = self._sent
+        self.model, self.pair = model, self._sent if model else None
         self.changed.emit()
 
     def _end(self) -> None:
         self._opening = self._loading = None
+        self._wanted = ""
         self._show("")
 
     def _give_up(self, error: SlipstreamError) -> None:

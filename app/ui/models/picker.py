@@ -38,7 +38,7 @@ class ModelPicker(IconButton):
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow after the name
         self.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
         self._models: Sequence[ModelStatus] = ()
-        self._chosen = ""
+        self._in_use = self._named = ""
         self._short = False
         self._going = ""  # what is on its way, and how far
         self.popup = _Popup(self)
@@ -52,9 +52,12 @@ class ModelPicker(IconButton):
         self._models = models
         self._show()
 
-    def set_chosen(self, model: str) -> None:
-        self._chosen = model
-        self._show()
+    def set_in_use(self, model: str) -> None:
+        """What answers or is on its way. Where nothing does, the button still names the last one,
+        and no row is ticked: it can be chosen again."""
+        if model != self._in_use:
+            self._in_use, self._named = model, model or self._named
+            self._show()
 
     def set_going(self, title: str, fraction: float) -> None:
         """A model is on its way; none where `title` is empty."""
@@ -66,13 +69,13 @@ class ModelPicker(IconButton):
         self._name()
 
     def _show(self) -> None:
-        self.popup.fill(self._models, self._chosen)
+        self.popup.fill(self._models, self._in_use)
         self._name()
 
     def _name(self) -> None:
-        known = catalog.find(self._chosen)
-        titles = (m.title for m in self._models if m.id == self._chosen)
-        title = next(titles, known.title if known else Path(self._chosen).name)
+        known = catalog.find(self._named)
+        titles = (m.title for m in self._models if m.id == self._named)
+        title = next(titles, known.title if known else Path(self._named).name)
         kind = " · tiny demo model" if known and known.bundled else ""
         self.setText(title if self._short else f"{title}{self._going or kind}")
         self.set_label(f"Model: {title}{kind}{self._going}")
@@ -142,12 +145,12 @@ class _Popup(QFrame):
             if row.in_use:
                 row.setFocus(Qt.FocusReason.PopupFocusReason)
 
-    def fill(self, models: Sequence[ModelStatus], chosen: str) -> None:
+    def fill(self, models: Sequence[ModelStatus], in_use: str) -> None:
         while item := self._column.takeAt(0):
             if old := item.widget():
                 old.deleteLater()
         for model in models:
-            row = _Row(model, model.id == chosen)
+            row = _Row(model, model.id == in_use)
             row.clicked.connect(lambda _=False, m=model: self._choose(m))
             self._column.addWidget(row)
         manage = QPushButton(tr("All models, or open one …"))
@@ -168,14 +171,14 @@ class _Popup(QFrame):
 class _Row(QPushButton):
     """Title and, below it, what the model is or why it cannot be had."""
 
-    def __init__(self, model: ModelStatus, chosen: bool) -> None:
+    def __init__(self, model: ModelStatus, in_use: bool) -> None:
         super().__init__()
         known = catalog.find(model.id)
         title = model.title
         if model.state is ModelState.AVAILABLE:
             title = tr("Get {model}").format(model=title)
         about = tr(known.summary if known and known.bundled else describe(model))
-        self.in_use = chosen and model.usable
+        self.in_use = in_use and model.usable
         mark = "  ✓" if self.in_use else ""
         self.setProperty("kind", "entry")
         self.setEnabled(model.state is not ModelState.BROKEN)

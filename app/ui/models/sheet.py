@@ -55,7 +55,7 @@ class ModelsSheet(QFrame):
         super().__init__(parent)
         self._models, self._getting = models, getting
         self._listed: Sequence[ModelStatus] = ()
-        self._in_use = ""
+        self._in_use = self._chosen = ""
         self._verifying: task.Task[None] | None = None
         self.cards: dict[str, JobCard] = {}
         self.rows: dict[str, ModelRow] = {}
@@ -176,8 +176,14 @@ class ModelsSheet(QFrame):
         self._show()
 
     def set_in_use(self, model: str) -> None:
-        self._in_use = model
-        self._show()
+        """What answers or is on its way, if anything does."""
+        if model != self._in_use:
+            self._in_use = model
+            self._show()
+
+    def set_chosen(self, model: str) -> None:
+        """What the settings name, which may not be in use."""
+        self._chosen = model
 
     def say(self, message: str, remedy: str = "", level: str = "info") -> Notice:
         """Above the list, until it is dismissed or something else is said."""
@@ -315,7 +321,7 @@ class ModelsSheet(QFrame):
 
     def _remove(self, model: str) -> None:
         title = self.rows[model].model.title
-        if model == self._in_use:
+        if model in (self._in_use, self._chosen):
             self.chosen.emit(catalog.DEMO.id)
 
         def done(_: ModelStatus) -> None:

@@ -6,6 +6,7 @@ It knows no widget. Whoever shows something listens to its signals, and every de
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -230,7 +231,8 @@ class Controller(QObject):
         """How the next answer of the shown chat is made; None where none can be now."""
         if self._loader.obstacle or self._loader.model is None:
             return None
-        s = in_chat(self._flow.current, ChatOptions.of_json(self.current.options))
+        settings = replace(self._flow.current, model=self._loader.in_use)  # of what answers
+        s = in_chat(settings, ChatOptions.of_json(self.current.options))
         try:
             penalties = {name: getattr(s, name) for name in PENALTIES}
             sampling = Sampling(s.temperature, s.top_k, s.top_p, s.min_p, s.seed, **penalties)
@@ -319,6 +321,14 @@ class Controller(QObject):
             )
         )
 
+    def choose_model(self, model: str, *, anew: bool = False) -> None:
+        """Load this model, where it is not in use already or has other files now (`anew`). The
+        settings may have named it before: it could not be loaded then."""
+        if self._flow.current.model != model:
+            self._flow.change(model=model)
+        elif anew or self._loader.in_use != model:
+            self.load()
+
     def choose_device(self, kind: str) -> None:
         """Load the model on a device of this kind, where it is not there already."""
         loaded, loading = self._loader.model, bool(self._loader.activity)
@@ -330,8 +340,9 @@ class Controller(QObject):
             self.load()
 
     def _loader_changed(self) -> None:
-        model = None if self._loader.obstacle else self._loader.model
-        self.answers.set_model(model, self._loader.title)
+        loader = self._loader
+        title = loader.pair.title if loader.pair else ""
+        self.answers.set_model(None if loader.obstacle else loader.model, title)
 
     def _settings_changed(self, names: frozenset[str]) -> None:
         if names & _RELOADS:

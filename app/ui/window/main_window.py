@@ -36,6 +36,7 @@ from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading, preferred_g
 from app.errors import (
     AttachmentError,
     DeviceError,
+    NoModelError,
     OptionError,
     OutOfMemoryError,
     SlipstreamError,
@@ -241,13 +242,15 @@ class MainWindow(QMainWindow):
 
         sheet, flow = ModelsSheet(self._models, self.getting, self.page), self.flow
         self._wire_sheet(sheet)
-        sheet.chosen.connect(lambda model: flow.change(model=model))
+        sheet.chosen.connect(self.controller.choose_model)
         sheet.folder_chosen.connect(self._move_models)
         sheet.token_given.connect(self._give_token)
         sheet.chunks_wanted.connect(lambda allowed: flow.change(xet=allowed))
         sheet.outdated.connect(self.model_list.refresh)
         flow.follow("xet", sheet.allow_chunks)
-        flow.follow("model", sheet.set_in_use)
+        flow.follow("model", sheet.set_chosen)
+        self.loader.changed.connect(lambda: sheet.set_in_use(self.loader.in_use))
+        sheet.set_in_use(self.loader.in_use)
         self.model_list.changed.connect(sheet.show_models)
         sheet.show_models(self.model_list.known)
         return sheet
@@ -320,7 +323,7 @@ class MainWindow(QMainWindow):
         header.meters.clicked.connect(self.actions_.meters.trigger)
         header.settings.clicked.connect(self.toggle_settings)
         header.device_chosen.connect(controller.choose_device)
-        header.picker.chosen.connect(lambda model: self.flow.change(model=model))
+        header.picker.chosen.connect(controller.choose_model)
         header.picker.opened.connect(self.model_list.refresh)
         header.picker.wanted.connect(self._get_model)
         header.picker.managed.connect(self.show_models)
@@ -441,9 +444,6 @@ class MainWindow(QMainWindow):
         follow("wrap_code", self._look.set_code_wrap)
         follow("send_with", self.composer.set_send_with)
         follow("think", lambda _: self.writing.show_think())
-        follow("model", self.header.picker.set_chosen)
-        follow("model", lambda _: self._offer_model())
-        follow("model", lambda model: self.demo_note.setVisible(model == "demo"))
         follow("show_sidebar", lambda wanted: self.sides.want(Side.CHATS, wanted))
         follow("show_meters", lambda wanted: self.sides.want(Side.METERS, wanted))
 
@@ -617,6 +617,9 @@ class MainWindow(QMainWindow):
     def _show_loading(self) -> None:
         self.composer.set_obstacle(self.loader.obstacle)
         self._show_state()
+        self.header.picker.set_in_use(self.loader.in_use)
+        self._offer_model()
+        self._show_demo_note()
 
     def _show_model(self, model: LoadedModel | None) -> None:
         self.meters.set_model(model)
@@ -690,7 +693,9 @@ class MainWindow(QMainWindow):
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
             )
-        if isinstance(error, OptionError):
+        if isinstance(error, NoModelError):
+            told.add_button("Show the models").clicked.connect(self.show_models)
+        elif isinstance(error, OptionError):
             told.add_button("Open the settings").clicked.connect(self.toggle_settings)
 
     def _tell_of_file(self, error: SlipstreamError) -> None:
@@ -727,20 +732,20 @@ class MainWindow(QMainWindow):
 
     def _offer_model(self) -> None:
         """An empty chat offers the model that is better than the guide."""
-        offered = offer(self.model_list.known, self.flow.current.model)
+        offered = offer(self.model_list.known, self.loader.in_use)
         self.chats.offer_model(*(offered[1:3] if offered else ("", "")))
 
     def _take_offer(self) -> None:
-        offered = offer(self.model_list.known, self.flow.current.model)
+        offered = offer(self.model_list.known, self.loader.in_use)
         if offered is not None and offered.here:
-            self.flow.change(model=offered.model)
+            self.controller.choose_model(offered.model)
         elif offered is not None:
             self._get_model(offered.model)
 
     def _use_new_model(self, model: str) -> None:
         self.model_list.refresh()
         known = catalog.find(model)
-        self.flow.change(model=model)
+        self.controller.choose_model(model, anew=True)
         self.notices.add(f"{known.title if known else model} is ready.", "It is being loaded.")
 
     def _show_getting(self) -> None:
@@ -839,7 +844,12 @@ class MainWindow(QMainWindow):
         wanted = self.flow.current.show_meters and not self.sides.fits(Side.METERS)
         self.status_line.setVisible(wanted and high)
         self.header.set_width(self.width())
-        self.demo_note.setVisible(self.flow.current.model == "demo" and high)
+        self._show_demo_note()
+
+    def _show_demo_note(self) -> None:
+        """Where the guide answers, and there is room."""
+        high = self.height() >= _ROOM_FOR_NOTES
+        self.demo_note.setVisible(self.loader.in_use == catalog.DEMO.id and high)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -82,7 +82,7 @@ class Proving(QObject):
             sampling = replace(sampling, seed=secrets.randbits(32))
         params = replace(params, max_tokens=min(params.max_tokens, MOST), sampling=sampling)
         chat = self._controller.current.messages(question)
-        self._open().prove(chat, params, Subject.of(self._flow.current.model, model))
+        self._open().prove(chat, params, Subject.of(self._loader.in_use, model))
 
     def replay(self) -> None:
         answer = self.answer

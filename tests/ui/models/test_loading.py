@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import QObject
 
-from app.errors import ModelFileError
+from app.errors import ModelFileError, NoModelError
 from app.jobs import CancelToken
 from app.library import Pair
 from app.loading import LoadChoice
@@ -29,13 +29,14 @@ def test_a_model_is_opened_and_loaded(bridge: EngineBridge, wait_until: WaitUnti
     loader = Loader(bridge, FakeModels(), bridge)
     activities: list[str] = []
     loader.changed.connect(lambda: activities.append(loader.activity))
-    assert loader.obstacle == "No model is loaded"
+    assert (loader.obstacle, loader.in_use) == ("No model is loaded", "")
     loader.load(LoadChoice())
+    assert loader.in_use == "demo"  # on its way
     wait_until(lambda: loader.activity == "Loading the model …")
     for _ in range(4):
         bridge.drain()
     assert loader.model is not None
-    assert loader.obstacle == ""
+    assert (loader.obstacle, loader.in_use) == ("", "demo")
     assert activities[:3] == [
         "Preparing the model …",
         "Loading the model …",
@@ -98,3 +99,20 @@ def test_a_failure_leaves_no_model(bridge: EngineBridge, wait_until: WaitUntil) 
     loader.load(LoadChoice())
     wait_until(lambda: errors == [models.error])
     assert loader.obstacle == "No model is loaded"
+    assert loader.in_use == ""
+
+
+def test_one_that_is_not_here_leaves_the_loaded_one_in_use(
+    bridge: EngineBridge, wait_until: WaitUntil
+) -> None:
+    models = FakeModels()
+    loader = Loader(bridge, models, bridge)
+    loader.load(LoadChoice())
+    wait_until(lambda: loader.activity == "Loading the model …")
+    for _ in range(4):
+        bridge.drain()
+    models.error = NoModelError("It is not on this machine.", remedy="Get it.")
+    loader.load(LoadChoice("qwen3.5-9b"))
+    assert loader.in_use == "qwen3.5-9b"
+    wait_until(lambda: not loader.activity)
+    assert (loader.obstacle, loader.in_use) == ("", "demo")

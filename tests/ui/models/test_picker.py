@@ -25,14 +25,19 @@ def picker(qtbot: QtBot, look: Theme) -> ModelPicker:
 
 
 def test_the_chosen_model_is_named_before_the_list_has_come(picker: ModelPicker) -> None:
-    picker.set_chosen("demo")
+    picker.set_in_use("demo")
     assert picker.text() == "Built-in guide · tiny demo model"
-    picker.set_chosen("/models/mine")
+    picker.set_in_use("/models/mine")
     assert picker.text() == "mine"
     picker.set_models((*FakeModels().models(), OWN))
-    picker.set_chosen("own")
+    picker.set_in_use("own")
     assert picker.text() == "A model of mine"
     assert picker.accessibleName() == "Model: A model of mine"
+    picker.set_in_use("")  # it could not be loaded: it is named, and can be chosen again
+    assert picker.text() == "A model of mine"
+    column = picker.popup._column
+    rows = [column.itemAt(at).widget() for at in range(column.count())]
+    assert not any(getattr(row, "in_use", False) for row in rows)
 
 
 def test_each_model_has_room_for_what_is_said_of_it(picker: ModelPicker) -> None:
@@ -71,7 +76,7 @@ def test_one_that_is_not_here_is_wanted_and_not_chosen(picker: ModelPicker, qtbo
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
 def test_keys_choose_in_the_list(picker: ModelPicker, qtbot: QtBot, key: Qt.Key) -> None:
     picker.set_models((*FakeModels().models(), OWN))
-    picker.set_chosen("demo")
+    picker.set_in_use("demo")
     popup = picker.popup
     popup.choose_row()  # as it does when it is shown, which wants what offscreen has not
     for expected in ("Built-in guide", "Get Qwen3.5-4B", "A model of mine"):

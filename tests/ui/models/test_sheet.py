@@ -182,12 +182,14 @@ def test_verified_and_told(sheet: ModelsSheet, models: FakeModels, qtbot: QtBot)
     qtbot.waitUntil(lambda: said(sheet) == ["`x` is damaged."])  # the last word alone
 
 
+@pytest.mark.parametrize("role", ["set_in_use", "set_chosen"])
 def test_removed_after_another_is_in_use(
-    sheet: ModelsSheet, models: FakeModels, qtbot: QtBot
+    sheet: ModelsSheet, models: FakeModels, qtbot: QtBot, role: str
 ) -> None:
+    """Also where it is what the settings name, and could not be loaded."""
     models.more = (OWN,)
     sheet.show_models(models.models())
-    sheet.set_in_use("own")
+    getattr(sheet, role)("own")
     chosen: list[str] = []
     sheet.chosen.connect(chosen.append)
     with qtbot.waitSignal(sheet.outdated):

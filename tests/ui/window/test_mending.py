@@ -13,8 +13,17 @@ from pytestqt.qtbot import QtBot
 
 from app.engine import DeviceInfo, Script
 from app.engine.fake import FAKE_CPU, FAKE_GPU
-from app.errors import ContextFullError, DeviceError, OutOfMemoryError, OutputError
+from app.errors import (
+    ContextFullError,
+    DeviceError,
+    NoModelError,
+    OutOfMemoryError,
+    OutputError,
+)
 from app.history import History
+from app.jobs import CancelToken
+from app.library import Pair
+from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.look.notice import Notice
 from app.ui.window.main_window import MainWindow
@@ -22,6 +31,24 @@ from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine, FakeModels
 
 Ask = Callable[[MainWindow, str], None]
+
+
+class GuideOnly(FakeModels):
+    """Nothing else is here, but for what is got."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = {"demo"}
+
+    def open(
+        self,
+        model: str,
+        progress: Callable[[float], None] | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Pair:
+        if model not in self.here:
+            raise NoModelError(f"{model} is not on this machine.", remedy="Get it in the list.")
+        return super().open(model, progress, cancel)
 
 
 def notices(window: MainWindow) -> list[str]:
@@ -81,6 +108,57 @@ def test_why_a_gpu_was_not_taken_is_not_told_of_one_that_came_later(
     window.header.set_devices((FAKE_CPU, FAKE_GPU))
     assert gpu.isEnabled()
     assert gpu.toolTip() == "Scripted GPU."
+
+
+def test_what_is_told_of_the_model_is_of_the_one_that_answers(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    """And not of the one that the settings name, which could not be loaded."""
+    models = GuideOnly()
+    window = open_window(BatchEngine(Script(text="one two three")), models)
+    picker, loader = window.header.picker, window.loader
+    window.models_sheet.chosen.emit("qwen3.5-4b")
+    assert picker.text().startswith("Qwen3.5-4B")  # on its way
+    wait_until(lambda: notices(window) == ["qwen3.5-4b is not on this machine."])
+    assert window.flow.current.model == "qwen3.5-4b"
+    assert picker.text() == "Built-in guide · tiny demo model"
+    assert window.demo_note.isVisible()
+    button(window, "Show the models").click()
+    assert window.models_sheet.isVisible()
+    assert window.models_sheet.rows["demo"].main.text() == "In use"
+    window.controller.set_options(ChatOptions().choose("think", True))  # the guide has no vendor
+    params = window.controller.ask_params()
+    assert params is not None
+    assert params.sampling.temperature == window.flow.current.temperature
+    ask(window, "Count")
+    window.actions_.prove.trigger()
+    wait_until(lambda: window.proof_page.proof is not None)
+    assert window.proof_page.proof is not None
+    assert window.proof_page.proof.subject.model == "demo"
+    picker.chosen.emit("demo")  # to stay with it
+    wait_until(lambda: not loader.obstacle)
+    assert (window.flow.current.model, notices(window)) == ("demo", [])
+
+
+def test_a_model_that_the_settings_name_already_is_loaded_when_it_has_come(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    models, engine = GuideOnly(), BatchEngine()
+    window = open_window(engine, models, wait=False, model="qwen3.5-4b")
+    missing = ["qwen3.5-4b is not on this machine."]
+    wait_until(lambda: notices(window) == missing)
+    assert not window.demo_note.isVisible()
+    window.header.picker.chosen.emit("qwen3.5-4b")  # tried again
+    assert window.loader.activity
+    wait_until(lambda: not window.loader.activity)
+    assert notices(window) == missing
+    models.here.add("qwen3.5-4b")
+    window.getting.ended.emit("qwen3.5-4b")
+    wait_until(lambda: not window.loader.obstacle)
+    assert models.opened == ["qwen3.5-4b"]
+    assert notices(window) == ["Qwen3.5-4B is ready."]
+    window.header.picker.chosen.emit("qwen3.5-4b")  # it is in use: its answers go on
+    assert not window.loader.activity
 
 
 def test_what_does_not_fit_offers_a_context_that_does(
