@@ -247,7 +247,7 @@ def test_prompts_that_are_none(
 def test_arguments_that_are_no_utf8(slipstream: Slipstream, option: str) -> None:
     run = slipstream("ask", "Hello", option, "caf\udce9", "--json")
     if option == "--model":  # a path may be so
-        assert (run.status, run.json["error"]["kind"]) == (1, "OptionError")
+        assert (run.status, run.json["error"]["kind"]) == (1, "NoModelError")
         assert "caf\ufffd" in run.json["error"]["message"]
     else:
         assert (run.status, run.out) == (2, "")
@@ -281,7 +281,7 @@ def test_a_plain_rate_that_cannot_be_measured(slipstream: Slipstream, engine: Fa
 
 def test_unknown_model(slipstream: Slipstream) -> None:
     run = slipstream("ask", "Hello", "--model", "nothing", "--json")
-    assert (run.status, run.json["error"]["kind"]) == (1, "OptionError")
+    assert (run.status, run.json["error"]["kind"]) == (1, "NoModelError")
     assert "`demo`" in run.json["error"]["remedy"]
 
 
