@@ -7,6 +7,7 @@ Shipped and tested like the rest, because tests of the window stand on it.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -294,6 +295,7 @@ class FakeEngine:
         reason = self.script.reason
         rounds = 0
         record: RoundRecord | None = None
+        clock = time.monotonic() + _PREFILL_MS / 1000  # what the script says has passed by then
         while len(ids) < len(pieces):
             if self._stop:
                 reason = FinishReason.CANCELLED
@@ -306,12 +308,13 @@ class FakeEngine:
                 for counted in (tally, pace, rest):
                     counted.add(record)
                 rounds += 1
+                clock += record.total_ms / 1000
             new = record.emitted if record else (pieces[0],)
             new_thinking = "".join(new[: max(0, len(thinking) - len(ids))])
             new_text = "".join(new[max(0, len(thinking) - len(ids)) :])
             ids += range(len(ids), len(ids) + len(new))
             text, reasoning = text + new_text, reasoning + new_thinking
-            yield Decoded(request, new_text, new_thinking, record)
+            yield Decoded(request, new_text, new_thinking, record, max(clock, time.monotonic()))
         answer = Answer(
             text=text,
             reasoning=reasoning,
@@ -331,7 +334,7 @@ class FakeEngine:
             paused=rest.ever,
             rests=rest.now,
         )
-        yield Finished(request, answer)
+        yield Finished(request, answer, max(clock, time.monotonic()))
 
     def _round(self, pieces: list[str], at: int, index: int, draft: bool) -> RoundRecord:
         width = max(0, self.script.block - 1) if draft else 0
