@@ -6,10 +6,11 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QTextEdit, QVBoxLayout
 
 from app.engine import tokens_per_second
 from app.ui.look import theme, words
+from app.ui.look.flow import Flow
 from app.ui.look.labels import beside_rule, note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
@@ -38,7 +39,6 @@ class Lane(QFrame):
         self.time.setFont(theme.font(Size.HEADINGS[0], QFont.Weight.DemiBold))
         self.about = note("")
         self.about.setWordWrap(False)
-        self.about.setMinimumWidth(1)
         self.text = self.reasoning = ""
         self._palette = theme.current()
         self._marked = False
@@ -71,10 +71,9 @@ class Lane(QFrame):
         self._area.setWidget(page)
         self._area.setMinimumHeight(_LEAST)
         self._area.verticalScrollBar().rangeChanged.connect(self._follow)
-        figures = QHBoxLayout()
-        figures.setSpacing(Space.S)
+        figures = Flow(spacing=Space.S)  # large words stand below each other
         figures.addWidget(self.time)
-        figures.addWidget(self.about, 1, Qt.AlignmentFlag.AlignBottom)
+        figures.addWidget(self.about)
         column = QVBoxLayout(self)
         column.setContentsMargins(Space.L, Space.M, Space.S, Space.M)
         column.setSpacing(Space.XS)
