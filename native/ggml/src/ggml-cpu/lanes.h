@@ -1,5 +1,5 @@
-// Vectors of floats for dense.cpp, attention.cpp and convolution.cpp, one set of names for each instruction set. Whatever is defined
-// here computes lane by lane or adds lanes in one fixed order.
+// Vectors of floats for dense.cpp, attention.cpp and convolution.cpp, one set of names for each instruction set. Whatever
+// is defined here computes lane by lane or adds lanes in one fixed order.
 
 #pragma once
 

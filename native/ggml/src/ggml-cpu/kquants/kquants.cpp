@@ -9,7 +9,6 @@
 
 #ifdef GGML_USE_CPU_KQUANTS
 
-#include "amx/common.h"
 #include "ggml-backend-impl.h"
 #include "ggml-cpu.h"
 #include "ggml-impl.h"
