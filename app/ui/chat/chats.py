@@ -34,6 +34,7 @@ class Chats(QStackedWidget):
         self._views: dict[str, ChatView] = {}  # by the conversation's id, newest last
         self._live: dict[str, LiveTurn] = {}  # by the turn's id
         self._offer = ("", "")
+        self._send_with = "enter"
 
     @property
     def view(self) -> ChatView:
@@ -58,6 +59,10 @@ class Chats(QStackedWidget):
         for view in self._views.values():
             view.offer_model(label, why)
 
+    def set_send_with(self, key: str) -> None:
+        """Of questions that are edited from now on."""
+        self._send_with = key
+
     def show_turns(self, conversation: Conversation) -> None:
         """There are other turns on its path; nothing to do where it is not shown."""
         if (view := self._views.get(conversation.id)) is not None:
@@ -77,6 +82,7 @@ class Chats(QStackedWidget):
     def _make(self) -> ChatView:
         view = ChatView()
         view.live_of = self._live_of
+        view.send_with = lambda: self._send_with
         view.offer_model(*self._offer)
         names = "suggested model_wanted link_chosen again_wanted go_on_wanted edited chosen removed"
         names += " shorter_wanted whole_wanted wrap_chosen focus_left"

@@ -28,11 +28,12 @@ class QuestionEditor(QFrame):
     sent = Signal(str)
     left = Signal()
 
-    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+    def __init__(self, text: str, send_with: str = "enter", parent: QWidget | None = None) -> None:
+        """`send_with` is the key that asks, as in the composer; Ctrl+Enter does in any case."""
         super().__init__(parent)
         self.setProperty("kind", "composer")
         self.field = Field()
-        self.field.send_with = "ctrl-enter"  # Enter begins another line
+        self.field.send_with = send_with
         self.field.setPlaceholderText("")
         self.field.most_lines = _MOST_LINES
         draft = Draft.of_message(text)
@@ -52,7 +53,7 @@ class QuestionEditor(QFrame):
         self._cancel.setProperty("kind", "outline")
         self._send = QPushButton(tr("Ask again"))
         self._send.setProperty("kind", "outline")
-        self._send.setToolTip("Ctrl+Enter")
+        self._send.setToolTip("Enter" if send_with == "enter" else "Ctrl+Enter")
         self._cancel.clicked.connect(self.left)
         self._send.clicked.connect(self._ask)
         buttons = QHBoxLayout()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
@@ -102,6 +102,7 @@ class Question(QWidget):
     def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.turn = turn
+        self.send_with: Callable[[], str] = lambda: "enter"  # the key that asks it anew
         self._editor: QuestionEditor | None = None
         self._palette = theme.current()
         self._parts = Draft.of_message(turn.text)
@@ -194,7 +195,7 @@ class Question(QWidget):
         """Write in the bubble's place: sending puts the question anew, Escape leaves it."""
         if self._editor is not None:
             return
-        self._editor = QuestionEditor(self.turn.text)
+        self._editor = QuestionEditor(self.turn.text, self.send_with())
         self._editor.left.connect(self.stop_editing)
         self._editor.sent.connect(lambda text: self.edited.emit(self.turn, text))
         self._bubble.hide()

@@ -78,6 +78,7 @@ class ChatView(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Page Up and Down scroll it from anywhere
         self.live_of: Callable[[Turn], LiveTurn | None] = lambda turn: None
+        self.send_with: Callable[[], str] = lambda: "enter"
         self._follow = True
         self._turns: list[Turn] = []
         self._beside: Callable[[Turn], Sequence[Turn]] = lambda turn: (turn,)
@@ -322,6 +323,7 @@ class ChatView(QScrollArea):
         message: Question | AnswerView
         if turn.role is Role.USER:
             message = Question(turn, self._page)
+            message.send_with = self.send_with
             message.edited.connect(self.edited)
             message.focus_left.connect(self.focus_left)
         else:

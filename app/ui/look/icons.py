@@ -51,8 +51,17 @@ def _icon(name: str, colour: str, size: int, ratio: float, beside: int) -> QIcon
     return result
 
 
+def beside_text(size: int) -> int:
+    """Px of an icon that is `size` px wide beside text of its usual size: it grows with the text.
+
+    Beside smaller text it stays, to be hit easily.
+    """
+    return round(size * max(theme.scale(), 1.0))
+
+
 class IconButton(QToolButton):
-    """A tool button whose icon follows the palette. `label` is name and tooltip."""
+    """A tool button whose icon follows the palette and the size of text. `label` is name and
+    tooltip."""
 
     def __init__(
         self,
@@ -69,7 +78,6 @@ class IconButton(QToolButton):
         self._icon_name, self._role = name, role
         self.setProperty("kind", kind)
         self._size, self._beside = size, 0
-        self.setIconSize(QSize(size, size))
         self.setText(tr(text))
         if text:
             self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -82,7 +90,6 @@ class IconButton(QToolButton):
     def setToolButtonStyle(self, style: Qt.ToolButtonStyle) -> None:
         super().setToolButtonStyle(style)
         self._beside = _BESIDE if style is Qt.ToolButtonStyle.ToolButtonTextBesideIcon else 0
-        self.setIconSize(QSize(self._size + self._beside, self._size))
         self._paint_icon()
 
     def set_label(self, label: str) -> None:
@@ -122,7 +129,9 @@ class IconButton(QToolButton):
     def _paint_icon(self) -> None:
         role = self._role if self.isEnabled() else "muted"
         colour = getattr(theme.current(), role)
-        self.setIcon(icon(self._icon_name, colour, self._size, self._beside))
+        size = beside_text(self._size)
+        self.setIconSize(QSize(size + self._beside, size))
+        self.setIcon(icon(self._icon_name, colour, size, self._beside))
 
 
 class Sign(QWidget):
@@ -130,7 +139,16 @@ class Sign(QWidget):
 
     def __init__(self, name: str, role: str, size: int = 18) -> None:
         super().__init__()
-        self._name, self._role = name, role
+        self._name, self._role, self._size = name, role, size
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        size = beside_text(self._size)
         self.setFixedSize(size, size)
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -443,6 +443,7 @@ class MainWindow(QMainWindow):
         follow("text_size", self._look.set_text_size)
         follow("wrap_code", self._look.set_code_wrap)
         follow("send_with", self.composer.set_send_with)
+        follow("send_with", self.chats.set_send_with)
         follow("think", lambda _: self.writing.show_think())
         follow("show_sidebar", lambda wanted: self.sides.want(Side.CHATS, wanted))
         follow("show_meters", lambda wanted: self.sides.want(Side.METERS, wanted))

@@ -113,6 +113,19 @@ def test_a_larger_text_is_larger_everywhere(look: Theme, qtbot: QtBot) -> None:
     assert label.font().pointSizeF() == pytest.approx(small)
 
 
+def test_icons_grow_with_the_text_and_stay_where_it_is_small(look: Theme, qtbot: QtBot) -> None:
+    button, sign = IconButton("copy", "Copy", size=16), icons.Sign("alert", "danger", 18)
+    qtbot.addWidget(button)
+    qtbot.addWidget(sign)
+    try:
+        for text_size, icon, signs in ((24, 26, 29), (11, 16, 18), (15, 16, 18)):
+            look.set_text_size(text_size)
+            assert button.iconSize().toTuple() == (icon, icon)
+            assert sign.size().toTuple() == (signs, signs)
+    finally:
+        look.set_text_size(15)
+
+
 def test_a_button_has_as_much_air_behind_its_text_as_before_its_icon(look: Theme) -> None:
     button = IconButton("check", "Prove", kind="outline", text="Prove it", size=14)
     button.ensurePolished()

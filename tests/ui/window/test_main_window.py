@@ -34,6 +34,7 @@ from app.errors import (
 from app.job import Failure
 from app.library import ModelState, ModelStatus
 from app.settings import Settings
+from app.ui.chat.message import Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
@@ -237,6 +238,27 @@ def test_keys_that_send(open_window: OpenWindow, qtbot: QtBot, send_with: str) -
     assert bool(path(window)) is (send_with == "enter")
     qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert path(window)[0].text == "Hello"
+
+
+@pytest.mark.parametrize("send_with", ["enter", "ctrl-enter"])
+def test_the_same_keys_send_a_question_that_is_edited(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil, send_with: str
+) -> None:
+    window = open_window(send_with=send_with)
+    window.controller.ask("Hello")
+    wait_until(lambda: not window.controller.busy and len(window.chats.view.messages) == 2)
+    question = window.chats.view.messages[0]
+    assert isinstance(question, Question)
+    question.start_editing()
+    assert question._editor is not None
+    field = question._editor.field
+    qtbot.keyClicks(field, " you")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert (path(window)[0].text == "Hello you") is (send_with == "enter")
+    if send_with == "ctrl-enter":
+        assert field.toPlainText() == "Hello you\n"
+        qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+        assert path(window)[0].text == "Hello you"
 
 
 def test_spaces_alone_are_not_sent(open_window: OpenWindow, qtbot: QtBot) -> None:
