@@ -5,6 +5,7 @@ runs in an environment that has what installers/lock/package.txt names, the engi
     lighter.py   what of others' libraries nothing calls, taken out
     elf.py       what programs and libraries ask of a system
     parts.py     whose work is inside: from where each file came, and under which licence
+    crates.py    and what wheels say that they have inside
     sbom.py      the same for machines, as CycloneDX
     archive.py   tar.zst: owners, times and order are always the same
     deb.py       Debian's package

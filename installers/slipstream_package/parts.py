@@ -10,14 +10,14 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from . import crates
+from .crates import TEXTS, Crate
 from .errors import PackageError
 
-# What wheels and packages do not bring: from Debian's /usr/share/common-licenses and copyright
-# files, and from the sources of the parts.
-TEXTS = Path(__file__).parents[1] / "licences"
 SHORTEST = 200  # characters; a name is no text of a licence
 # Wheels that name a licence and bring no text of it, or no more than the name.
 OF_WHEELS = {
@@ -64,6 +64,20 @@ class Part:
     kind: str
     licence: str
     text: str
+    crates: tuple[Crate, ...] = ()
+
+
+# Not in any bill of theirs; of which version cannot be told from outside.
+RUST = Part(
+    "Rust's standard library",
+    "",
+    "generic",
+    "Apache-2.0 AND Unicode-3.0 AND Zlib",
+    "\n\n".join(
+        (TEXTS / f"{name}.txt").read_text(encoding="utf-8")
+        for name in ("Rust", "Apache-2.0", "Unicode-3.0")
+    ),
+)
 
 
 def parts(inside: dict[str, str], fonts: Path) -> list[Part]:
@@ -87,6 +101,11 @@ def parts(inside: dict[str, str], fonts: Path) -> list[Part]:
             if (name := owner.metadata["Name"]) == "pyinstaller":
                 continue  # what of it goes into an app is under the exception of its starter
             found.setdefault(name, _of_distribution(owner))
+            if (rust := _rust_within(owner)) is not None:
+                found.setdefault(rust.name, rust)
+                found.setdefault(RUST.name, RUST)
+            if path.suffix in (".so", ".pyd", ".dylib"):
+                crates.check(place, path.read_bytes(), rust.crates if rust else ())
         elif any(_below(path, folder) for folder in python):
             found.setdefault("Python", _python())
         elif _below(path, Path("/usr")) or _below(path, Path("/lib")):
@@ -117,7 +136,10 @@ def write(found: list[Part], file: Path) -> None:
 
 
 def read(file: Path) -> list[Part]:
-    return [Part(**row) for row in json.loads(file.read_bytes())]
+    rows = json.loads(file.read_bytes())
+    return [
+        Part(**row | {"crates": tuple(Crate(**crate) for crate in row["crates"])}) for row in rows
+    ]
 
 
 def _within(within: Within, version: str) -> Part:
@@ -157,6 +179,17 @@ def _of_distribution(distribution: metadata.Distribution) -> Part:
     if not text:
         text = str(distribution.metadata.get("License") or "")
     return Part(name, distribution.version, "pypi", licence, text)
+
+
+@cache
+def _rust_within(distribution: metadata.Distribution) -> Part | None:
+    """What the wheel's own bill names, if it has one that names something."""
+    name, inside = distribution.metadata["Name"], tuple(crates.within(distribution))
+    if not inside:
+        return None
+    told = "each its own, see the text"
+    return Part(f"Crates within {name}", distribution.version, "generic", told,
+                crates.text(inside), inside)  # fmt: skip
 
 
 def _licence(distribution: metadata.Distribution) -> str:

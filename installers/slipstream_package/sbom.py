@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -16,9 +15,6 @@ from .parts import Part
 
 # ELF, PE, Mach-O of one and of several processors.
 CODE = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
-
-# Where the compiler of Rust had a crate's source, which the crate's messages tell.
-CRATE = re.compile(rb"/registry/src/[^/\0]+/([A-Za-z0-9_-]+)-(\d+\.\d+\.\d+[0-9A-Za-z.+-]*)/")
 
 
 def bill(parts: Sequence[Part], folder: Path, version: str, epoch: int) -> str:
@@ -52,35 +48,28 @@ def _component(part: Part) -> dict[str, Any]:
     if part.version:
         value["version"] = part.version
     # By name: whether it is an expression of SPDX is the part's own affair.
-    return value | {"licenses": [{"license": {"name": part.licence}}]}
+    value |= {"licenses": [{"license": {"name": part.licence}}]}
+    inner = [
+        {
+            "type": "library",
+            "bom-ref": f"{url}#{crate.url}",
+            "name": crate.name,
+            "version": crate.version,
+            "purl": crate.url,
+            "licenses": [{"expression": crate.licence}],
+        }
+        for crate in part.crates
+    ]
+    return value | ({"components": inner} if inner else {})
 
 
 def _file(file: Path, name: str) -> dict[str, Any]:
-    value: dict[str, Any] = {
+    return {
         "type": "file",
         "bom-ref": f"file:{name}",
         "name": name,
         "hashes": [{"alg": "SHA-256", "content": _sha256(file)}],
     }
-    within = [
-        {
-            "type": "library",
-            "bom-ref": f"file:{name}#{crate}@{version}",
-            "name": crate,
-            "version": version,
-            "purl": f"pkg:cargo/{crate}@{quote(version)}",
-        }
-        for crate, version in crates(file.read_bytes())
-    ]
-    return value | ({"components": within} if within else {})
-
-
-def crates(content: bytes) -> list[tuple[str, str]]:
-    """Names and versions of the crates of Rust that a program or library names in its messages.
-
-    One that says nothing is not among them.
-    """
-    return sorted({(name.decode(), version.decode()) for name, version in CRATE.findall(content)})
 
 
 def _is_code(file: Path) -> bool:

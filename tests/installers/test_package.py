@@ -28,6 +28,7 @@ from app.cli.tool import COMMANDS
 from app.frozen import APP_ID
 from app.ui.window.porting import SUFFIXES
 from installers.slipstream_package import archive, deb, elf, freeze, parts, sbom
+from installers.slipstream_package.crates import Crate
 from installers.slipstream_package.desktop import PLACES, TEMPLATES, filled, packed
 from installers.slipstream_package.errors import PackageError
 from installers.slipstream_package.parts import Part
@@ -209,19 +210,16 @@ def test_the_bill_names_parts_and_files(tmp_path: Path) -> None:
     assert len(refs) == len(set(refs))
 
 
-def test_crates_within_a_library_are_named_by_its_messages(tmp_path: Path) -> None:
-    said = (
-        b"\x7fELF/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/aws-lc-rs-1.18.1/src/a.rs"
-        b"\0/x/registry/src/index.crates.io-1/wasi-0.11.0+wasi-1/b.rs/registry/src/i/aws-lc-rs-1.18.1/"
-        b"registry/src/index/no-version/c.rs"
+def test_the_bill_names_crates_within_a_part(tmp_path: Path) -> None:
+    inside = (
+        Crate("a", "1.0.0", "pkg:cargo/a@1.0.0", "MIT", ""),
+        Crate("b", "2.0.0", "pkg:cargo/b@2.0.0", "ISC", ""),
     )
-    (tmp_path / "lib.abi3.so").write_bytes(said)
-    (file,) = json.loads(sbom.bill([], tmp_path, "1.2", 0))["components"]
-    assert [crate["purl"] for crate in file["components"]] == [
-        "pkg:cargo/aws-lc-rs@1.18.1",
-        "pkg:cargo/wasi@0.11.0%2Bwasi-1",
-    ]
-    assert sbom.crates(b"none") == []
+    part = Part("Crates within x", "3", "generic", "each its own", "text", inside)
+    text = sbom.bill([part], tmp_path, "1.2", 0)
+    (component,) = json.loads(text)["components"]
+    assert [one["purl"] for one in component["components"]] == [crate.url for crate in inside]
+    assert [one["licenses"][0]["expression"] for one in component["components"]] == ["MIT", "ISC"]
 
 
 class TestParts:
@@ -259,6 +257,7 @@ class TestParts:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = tmp_path / "x.so"
+        file.touch()
         monkeypatch.setattr(parts, "_owners", lambda: {file.resolve(): Wheel("x", "MIT")})
         with pytest.raises(PackageError, match=r"no text of the licence of x \(MIT\)"):
             parts.parts({"x.so": str(file)}, tmp_path)
@@ -281,6 +280,10 @@ class TestParts:
     def test_they_are_read_as_they_were_written(self, tmp_path: Path) -> None:
         parts.write(PARTS, tmp_path / "licences.json")
         assert parts.read(tmp_path / "licences.json") == PARTS
+        inside = (Crate("a", "1.0.0", "pkg:cargo/a@1.0.0", "MIT", "https://example.org"),)
+        within = [Part("Crates within x", "1", "generic", "each its own", "text", inside)]
+        parts.write(within, tmp_path / "licences.json")
+        assert parts.read(tmp_path / "licences.json") == within
 
 
 class Wheel(metadata.Distribution):
