@@ -150,6 +150,10 @@ class System:
         as_user = [f"--userspec={USER}:{USER}"] if user else []
         return ["chroot", *as_user, str(self.root), *command]
 
+    def inside(self, path: Path) -> str:
+        """Where it lies for a program of the system."""
+        return f"/{path.relative_to(self.root)}"
+
     def environment(self, user: bool) -> dict[str, str]:
         """No locale: a bare system has none."""
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -522,8 +526,9 @@ def repacked(deb: Path, folder: Path) -> Path:
 
 def install(report: Report, system: System, deb: Path, what: str) -> None:
     started = time.monotonic()
-    inside = f"/{deb.relative_to(system.root)}"
-    done = system.asks("apt-get", "install", "-y", "-qq", "--no-install-recommends", inside)
+    done = system.asks(
+        "apt-get", "install", "-y", "-qq", "--no-install-recommends", system.inside(deb)
+    )
     told = "" if done.returncode == 0 else f"{done.stdout}\n{done.stderr}".strip()[-1500:]
     report.check(f"apt-get install: {what}", done.returncode == 0, told)
     report.figures[f"install_s ({what})"] = round(time.monotonic() - started, 1)
@@ -602,8 +607,8 @@ def look_at_libraries(report: Report, system: System) -> None:
     missing = []
     for file in elf.files(system.root / LIB):
         # As the program has it that starts all: its own folder before the system's.
-        own = f"LD_LIBRARY_PATH=/{LIB}/_internal"
-        done = system.asks("env", own, "ldd", f"/{file.relative_to(system.root)}")
+        own = f"LD_LIBRARY_PATH={system.inside(system.root / LIB / '_internal')}"
+        done = system.asks("env", own, "ldd", system.inside(file))
         missing += [
             f"{file.name}: {line.split()[0]}"
             for line in done.stdout.splitlines()
@@ -623,7 +628,7 @@ def commands(report: Report, system: System) -> None:
     with watched(report, system, "a command"):
         for name, holds in COMMANDS.items():
             started = time.monotonic()
-            done = system.asks("slipstream", *name.split(), "--json", user=True)
+            done = system.asks("slipstream", *shlex.split(name), "--json", user=True)
             value = json.loads(done.stdout or "{}")
             told = done.stdout[:300] if done.returncode == 0 else (done.stdout + done.stderr)[-800:]
             report.check(f"slipstream {name}", done.returncode == 0 and holds(value), told)
@@ -634,6 +639,7 @@ COMMANDS: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
     "selftest": lambda value: value["ok"],
     "devices": lambda value: value["devices"][0]["usable"],
     "models": lambda value: any(m["id"] == "demo" for m in value["models"]),
+    f"ask '{QUESTION}'": lambda value: all(planet in value["text"] for planet in PLANETS),
 }
 
 

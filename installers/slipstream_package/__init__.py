@@ -9,5 +9,6 @@ runs in an environment that has what installers/lock/package.txt names, the engi
     sbom.py      the same for machines, as CycloneDX
     archive.py   tar.zst: owners, times and order are always the same
     deb.py       Debian's package
+    compare.py   two builds of one commit, byte by byte
     desktop.py   what a desktop wants to know: entry, icons, metadata, type of chats, manual page
 """

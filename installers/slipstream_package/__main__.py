@@ -53,7 +53,8 @@ def make(
         made["archives"] = [str(file) for file in _linux(
             folder, found, bill, version, epoch, home, work, dist, quick
         )]  # fmt: skip
-    (dist / f"slipstream-{version}.sizes.json").write_text(json.dumps(made, indent=1))
+    figures = json.dumps({"version": version, **measured}, indent=1)
+    (dist / f"slipstream-{version}.sizes.json").write_text(figures + "\n", encoding="utf-8")
     return made
 
 

@@ -108,6 +108,7 @@ def _build(
         "install.components": "python-package",
         "cmake.args": ";".join(cmake_defines(upstream.build, more)),
         "wheel.exclude": "llama_cpp/server/**",
+        "wheel.reproducible": "true",  # no times and rights of whoever builds it
     }
     before = Path.cwd()
     os.chdir(source_dir)
