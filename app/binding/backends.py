@@ -37,8 +37,8 @@ _GRACE: Final = 2.0  # to leave, once it has answered
 # Without it the Vulkan backend leaves software renderers out.
 _SEEN: Final = "GGML_VK_VISIBLE_DEVICES"
 _SOFTWARE: Final = (
-    "It computes on the processor, slower than the processor does by itself. To try it out, start "
-    f"with {_SEEN}=0."
+    "A software renderer is no graphics card: it computes on the processor, slower than that does "
+    f"by itself. To try it out, start with {_SEEN}=0."
 )
 
 

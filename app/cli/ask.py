@@ -186,11 +186,11 @@ class _Streaming:
 
     def __call__(self, decoded: Decoded) -> None:
         if decoded.reasoning:
-            self._console.note(decoded.reasoning, end="")
+            self._console.aside(decoded.reasoning)
             self._thinking = True
         if decoded.text:
             if self._thinking:
-                self._console.note("")
+                self._console.note("\n")
                 self._thinking = False
             self._console.stream(decoded.text)
 

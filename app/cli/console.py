@@ -53,6 +53,10 @@ class Console:
         self._end_progress()
         print(text, end=end, file=sys.stderr, flush=True)
 
+    def aside(self, text: str) -> None:
+        """A piece of what is for people only and not to be taken for the result beside it."""
+        self.note(f"\033[2m{text}\033[0m" if sys.stderr.isatty() else text, end="")
+
     def progress(self, label: str, fraction: float) -> None:
         """A line that moves on a terminal; now and then a line in a log."""
         on_terminal = sys.stderr.isatty()

@@ -6,7 +6,7 @@ import math
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +38,14 @@ class Check:
     name: str
     ok: bool
     detail: str
+    ran: bool = True
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "ok": self.ok, "detail": self.detail}
+
+    def __str__(self) -> str:
+        state = "ok" if self.ok else "FAILED" if self.ran else "-"
+        return f"{state:6}  {self.name}: {self.detail}"
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -67,9 +75,8 @@ def prepare(args: Namespace) -> Job:
                 test = _RecordTest(context, choice, stack, record)
             checks = list(test.checks())
         ok = all(check.ok for check in checks)
-        lines = [f"{'ok    ' if c.ok else 'FAILED'}  {c.name}: {c.detail}" for c in checks]
-        value: dict[str, object] = {"ok": ok, "checks": [asdict(check) for check in checks]}
-        return Result(value, "\n".join(lines), OK if ok else FAILED)
+        value: dict[str, object] = {"ok": ok, "checks": [check.as_json() for check in checks]}
+        return Result(value, "\n".join(map(str, checks)), OK if ok else FAILED)
 
     return run
 
@@ -110,7 +117,7 @@ class _Steps:
         failed = ""
         for name, step in (needed | self._others()).items():
             if failed:
-                yield Check(name, False, f"Not run, because `{failed}` failed.")
+                yield Check(name, False, f"Not run, because `{failed}` failed.", ran=False)
                 continue
             try:
                 yield Check(name, True, step())

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import logging
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from app import log, moving, paths, settings
 from app.cli import ask, bench, convert, devices, models, pull, remove, selftest
@@ -75,9 +75,12 @@ def main(
 def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="slipstream",
-        description="Without a command, the window opens.",
+        description="A chat with a local model that answers faster by drafting. Without a command "
+        "the window opens; with FILE.slipstream.json, which was exported, it takes in those chats.",
+        epilog="`slipstream COMMAND --help` tells of its options.",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action=_Version, help="show the versions of app and engine")
     common = ArgumentParser(add_help=False, allow_abbrev=False)
     common.add_argument(
         "--json", action="store_true", help="print exactly one JSON object on stdout"
@@ -87,10 +90,26 @@ def build_parser() -> ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        one = commands.add_parser(name, help=command.HELP, parents=[common], allow_abbrev=False)
+        about = f"{command.HELP[0].upper()}{command.HELP[1:]}."
+        one = commands.add_parser(
+            name, help=command.HELP, description=about, parents=[common], allow_abbrev=False
+        )
         command.add_options(one)
         one.set_defaults(command=command, usage=one)
     return parser
+
+
+class _Version(Action):
+    """Looks them up only where they are asked for."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, SUPPRESS, nargs=0, **options)
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"slipstream {version('slipstream')} (engine {version('llama-cpp-python')})")
+        parser.exit()
 
 
 def _run(args: Namespace, context: Context) -> int:

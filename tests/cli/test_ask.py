@@ -114,7 +114,7 @@ def test_people_get_the_text_alone_on_stdout(slipstream: Slipstream, engine: Fak
     engine.script.reasoning = "They greet me."
     run = slipstream("ask", "Hello", "--think")
     assert (run.status, run.out) == (0, engine.script.text + "\n")
-    assert "They greet me.\n" in run.err
+    assert "They greet me.\n\n" in run.err
     assert "mean accepted length" in run.err.splitlines()[-1]
 
 

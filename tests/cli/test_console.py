@@ -49,6 +49,16 @@ def test_progress_on_a_terminal_is_wiped(monkeypatch: pytest.MonkeyPatch) -> Non
     assert terminal.getvalue() == "\rLoading:  25%\r\x1b[Kdone\n"
 
 
+def test_what_stands_beside_a_result_is_dimmed_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Console(as_json=False).aside("a thought")
+    assert capsys.readouterr() == ("", "a thought")
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    Console(as_json=False).aside("a thought")
+    assert terminal.getvalue() == "\x1b[2ma thought\x1b[0m"
+
+
 def test_quick_work_leaves_no_lines_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     console = Console(as_json=False)
     for done in range(100):

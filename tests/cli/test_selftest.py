@@ -192,6 +192,8 @@ def test_what_needs_the_model_is_not_run(slipstream: Slipstream, engine: Bent) -
     assert list(told) == NAMES[1:]
     assert told["model"] == "It is cut. Convert it again."
     assert told["stream"] == "Not run, because `model` failed."
+    lines = slipstream("selftest").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["ok", "FAILED", *"-" * len(NAMES[2:])]
 
 
 def test_an_answer_that_fails(slipstream: Slipstream, engine: Bent) -> None:

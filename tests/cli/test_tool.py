@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,14 @@ def test_every_command_explains_itself(slipstream: Slipstream, name: str) -> Non
     run = slipstream(name, "--help")
     assert run.status == 0
     assert "--json" in run.out
+
+
+def test_its_version(slipstream: Slipstream) -> None:
+    run = slipstream("--version")
+    assert run.status == 0
+    assert run.out == (
+        f"slipstream {version('slipstream')} (engine {version('llama-cpp-python')})\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [("--json",), ("fly",), ("ask",), ("models", "extra")])

@@ -54,7 +54,7 @@ def _why_not(meters: Meters) -> str:
     if not counters.totals.rounds:
         if counters.reading:
             return tr("Reading the prompt. Drafting begins with the answer.")
-        return tr("What drafting does for an answer shows here, once one comes.")
+        return tr("Ask something: what drafting does for the answer is shown here.")
     if meters.paused:
         return tr("Drafting paused: not worth it for this text.")
     return "" if counters.totals.drafted else tr("Nothing was drafted for this answer.")

@@ -188,7 +188,6 @@ class Sidebar(QFrame):
         self._hits: tuple[Hit, ...] | None = None  # of a search that is on view
         self._current = ""
         self._asked = 0
-        self._about = ""
         self.setProperty("kind", "panel")
         self.setFixedWidth(WIDTH)
         self.search = QLineEdit()
@@ -207,11 +206,11 @@ class Sidebar(QFrame):
         self._midnight = QTimer(self, singleShot=True)
         self._midnight.timeout.connect(self._show)
         self.list = ChatList()
-        self.note = QLabel()
+        self.note = QLabel(tr("Your chats will be listed here."))
         self.note.setProperty("kind", "caption")
         self.note.setFont(theme.font(Size.SMALL))
         self.note.setWordWrap(True)
-        self.note.setContentsMargins(Space.L + 2, Space.S, Space.L, Space.L)
+        self.note.setContentsMargins(Space.L + 2, Space.S, Space.L, Space.S)
         self.note.hide()
         top = QVBoxLayout()
         top.setContentsMargins(Space.M, Space.M, Space.M, Space.XS)
@@ -220,8 +219,8 @@ class Sidebar(QFrame):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(top)
-        column.addWidget(self.list, 1)
         column.addWidget(self.note)
+        column.addWidget(self.list, 1)
         self.list.opened.connect(self._open)
         self.list.menu_wanted.connect(self._open_menu)
         self.list.delete_wanted.connect(self.deleted)
@@ -232,11 +231,6 @@ class Sidebar(QFrame):
     ) -> None:
         self._summaries, self._states, self._current = summaries, states, current
         self._show()
-
-    def set_note(self, text: str) -> None:
-        """What is to be known of the list as a whole."""
-        self._about = text
-        self._show_note()
 
     def start_search(self) -> None:
         self.search.setFocus()
@@ -324,10 +318,7 @@ class Sidebar(QFrame):
         self._midnight.start((left + 1) * 1000)
 
     def _show_note(self) -> None:
-        empty = not self._summaries and self._hits is None
-        text = self._about or ("Your chats will be listed here." if empty else "")
-        self.note.setText(tr(text))
-        self.note.setVisible(bool(text))
+        self.note.setVisible(not self._summaries and self._hits is None)
 
     def _state(self, chat: str) -> State:
         return self._states.get(chat, State.NONE)

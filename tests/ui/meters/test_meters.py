@@ -323,7 +323,7 @@ def step(reason: WidthReason = WidthReason.PLAIN, ms: float = 10.0) -> RoundReco
 @pytest.mark.parametrize(
     ("records", "plain", "says"),
     [
-        ([], 100.0, "What drafting does for an answer shows here, once one comes."),
+        ([], 100.0, "Ask something: what drafting does for the answer is shown here."),
         ([record(3)], None, "Drafting. How much faster is not measured yet."),
         ([record(3)] * 3, 160.0, "2.5 × faster than without drafting."),
         ([record(3)] * 3, 90.0, "Drafting. How much faster cannot be measured on a busy machine."),
