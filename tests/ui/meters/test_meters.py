@@ -378,7 +378,7 @@ def test_while_the_prompt_is_read_it_says_so(shown: Meters, bridge: EngineBridge
     assert "Drafting." in str(verdict(shown))
     shown.follow(reply, "t1")
     reply.failed.emit(EngineError("No.", remedy="None."))
-    assert str(verdict(shown)).startswith("What drafting does")
+    assert str(verdict(shown)).startswith("Ask something: what drafting does")
 
 
 def test_an_answer_that_gained_is_told_by_that_however_it_ended(shown: Meters) -> None:
