@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-APP_ID: Final = "io.github.slipstream.Slipstream"
-"""By which desktops know the app: its entry, its icon and its metadata have this name."""
+APP_ID: Final = "invalid.slipstream.Slipstream"
+"""By which desktops know the app: its entry, its icon and its metadata have this name.
+
+Below a domain that nobody can own: the project has no page yet."""
 
 IS_FROZEN: Final = bool(getattr(sys, "frozen", False))
 

@@ -40,7 +40,7 @@ Type: filesandordirs; Name: "{app}\_internal"
 Source: "{#Source}\*"; DestDir: "{app}"; Flags: ignoreversion recursesubdirs createallsubdirs
 
 [Icons]
-Name: "{userprograms}\Slipstream"; Filename: "{app}\slipstreamw.exe"; AppUserModelID: "io.github.slipstream.Slipstream"
+Name: "{userprograms}\Slipstream"; Filename: "{app}\slipstreamw.exe"; AppUserModelID: "invalid.slipstream.Slipstream"
 Name: "{userdesktop}\Slipstream"; Filename: "{app}\slipstreamw.exe"; Tasks: desktopicon
 
 [Registry]

@@ -139,6 +139,14 @@ class TestDesktop:
         text = template("slipstream.1")
         assert {name for name in COMMANDS if f".B {name}" in text} == set(COMMANDS)
 
+    @pytest.mark.skipif(not shutil.which("appstreamcli"), reason="not installed")
+    def test_the_metadata_are_valid(self, tmp_path: Path) -> None:
+        file = tmp_path / f"{APP_ID}.metainfo.xml"
+        file.write_text(template("ID.metainfo.xml"), encoding="utf-8")
+        command = ["appstreamcli", "validate", "--no-net", file]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
     @pytest.mark.skipif(not shutil.which("desktop-file-validate"), reason="not installed")
     def test_the_entry_is_valid(self, tmp_path: Path) -> None:
         file = tmp_path / f"{APP_ID}.desktop"
