@@ -2,8 +2,8 @@
 //
 // Three callers compute at once, with one to five threads each, more than most machines have cores: so helpers come late,
 // stay away or come to a graph that is over already. What belongs to a graph is gone and overwritten when the next begins.
-// And who takes part: all although one part takes long; somebody at all, also in a process that was forked; nobody in a graph
-// within a graph, nor in one with nothing to share.
+// And who takes part: the caller of a graph in all of it; all although one part takes long; somebody at all, also in a
+// process that was forked; nobody in a graph within a graph, nor in one with nothing to share.
 
 #include "ggml-cpu.h"
 #include "ggml.h"
@@ -19,9 +19,34 @@
 #include <vector>
 
 #if defined(__linux__)
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
+
+#if defined(__linux__)
+
+// Where threads are pushed from their cores, also those of the library: the caller of a graph for longer than its helper,
+// once that has asked to take part.
+static std::atomic<bool> g_pushes { false }, g_asked { false };
+static std::atomic<int>  g_helper_unlocks { 0 };
+static thread_local bool t_calls = false;
+
+extern "C" int pthread_mutex_unlock(pthread_mutex_t * mutex) {
+    static auto * const unlock = (int (*)(pthread_mutex_t *)) dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+    const int result = unlock(mutex);
+    if (!g_pushes) {
+        return result;
+    }
+    if (t_calls ? g_asked.exchange(false) : g_helper_unlocks.fetch_add(1) < 2) { // behind its sleep, and for a place
+        g_asked = g_asked || !t_calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(t_calls ? 6 : 2));
+    }
+    return result;
+}
+
 #endif
 
 namespace {
@@ -144,6 +169,31 @@ bool joins_in_a_fork() {
     }
     int status = 1;
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+// The thread that has a graph takes part in all of it, whoever is pushed from its core while a helper is let in.
+bool nobody_is_left_behind() {
+    constexpr int k_graphs = 30, k_nodes = 12;
+    int missed = 0, shared = 0;
+    for (int g = 0; g < k_graphs; ++g) {
+        std::atomic<int> calls[2] = {};
+        const part counts = [&](int ith, int) {
+            ++calls[ith];
+            std::this_thread::sleep_for(std::chrono::microseconds(500));
+        };
+        g_helper_unlocks = 0;
+        g_asked          = false;
+        std::thread([&] { // its crew knows nothing of other loads
+            t_calls  = true;
+            g_pushes = true;
+            compute(k_nodes, 2, &counts);
+            g_pushes = false;
+        }).join();
+        missed += calls[0] != k_nodes;
+        shared += calls[1] > 0;
+    }
+    std::printf("%d of %d graphs with a helper, %d in which the caller left nodes out\n", shared, k_graphs, missed);
+    return missed == 0 && shared > 0;
 }
 
 long switches_of_others() {
@@ -274,6 +324,7 @@ int main(int argc, char ** argv) {
 #if defined(__linux__)
     passed &= check("somebody joins after a fork", joins_in_a_fork());
     passed &= check("nobody wakes for nothing", few_wake_for_little());
+    passed &= check("nobody is left behind", nobody_is_left_behind());
 #endif
     std::printf(passed ? "all passed\n" : "failed\n");
     return passed ? 0 : 1;

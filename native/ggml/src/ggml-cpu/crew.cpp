@@ -6,10 +6,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -252,6 +252,7 @@ struct ggml_crew {
     std::mutex       mutex;
     int              n_places = 1;
     std::atomic<int> n_in { 1 };
+    std::atomic<uint32_t> in_from { 0 }; // the number of meetings from which on the last of them are
 
     counter               meetings;
     std::atomic<uint32_t> was_pushed { ~0u }; // the last one to which somebody came late who had waited for a core
@@ -310,13 +311,15 @@ struct ggml_crew {
         }
     }
 
-    // Those who have a place.
+    // Those who have a place, once this meeting is over: who began before would come to the next one ahead of all others,
+    // and take this one's end for that one's.
     bool admit() {
         if (n_waiting.load(std::memory_order_relaxed) == 0) {
             return false;
         }
         std::lock_guard<std::mutex> lock(mutex);
         n_waiting.store(0, std::memory_order_relaxed);
+        in_from.store(meetings.now() + 1, std::memory_order_relaxed);
         n_in.store(n_places, std::memory_order_release);
         return true;
     }
@@ -358,7 +361,7 @@ struct ggml_crew {
         }
         for (;;) {
             const uint32_t number = meetings.now();
-            const bool     is_in  = place < n_in.load(std::memory_order_acquire);
+            const bool     is_in  = place < n_in.load(std::memory_order_acquire) && number == in_from.load(std::memory_order_relaxed);
             if (graphs.now() != graph) {
                 return; // it came to its end before
             }
@@ -421,8 +424,8 @@ struct own_crew {
             for (; crew->n_helpers < n_helpers; ++crew->n_helpers) {
                 std::thread([crew = crew] { crew->help(); }).detach();
             }
-        } catch (const std::system_error &) {
-            // as many as there can be
+        } catch (const std::exception &) {
+            // as many as there can be: for threads or memory
         }
     }
 };
