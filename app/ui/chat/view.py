@@ -145,6 +145,8 @@ class ChatView(QScrollArea):
         for id_ in [i for i in self._shown if i not in now]:
             self._drop(id_)
         self._heights = {i: h for i, h in self._heights.items() if i in now}
+        if self._turns and holds_focus(self._welcome):
+            self.focus_left.emit()
         self._welcome.setVisible(not self._turns)
         for message in self._shown.values():
             message.set_beside(self._beside(message.turn))
@@ -154,6 +156,8 @@ class ChatView(QScrollArea):
 
     def offer_model(self, label: str, why: str) -> None:
         """See `Welcome.offer_model`."""
+        if not label and holds_focus(self._welcome):
+            self.focus_left.emit()
         self._welcome.offer_model(label, why)
 
     def renew(self, turn: Turn) -> None:

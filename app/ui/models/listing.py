@@ -22,8 +22,9 @@ class Offer(NamedTuple):
     here: bool  # it only has to be chosen
 
 
-def offer(models: Sequence[ModelStatus], chosen: str) -> Offer | None:
-    """The first model of the catalogue, where nothing but the guide is in use."""
+def offer(models: Sequence[ModelStatus], chosen: str, going: str = "") -> Offer | None:
+    """The first model of the catalogue, where nothing but the guide is in use; `going` is the one
+    that is being got."""
     in_use = catalog.find(chosen)
     if in_use is None or not in_use.bundled:
         return None
@@ -31,6 +32,8 @@ def offer(models: Sequence[ModelStatus], chosen: str) -> Offer | None:
         known = catalog.find(model.id)
         if known is None or known.bundled or model.state is ModelState.BROKEN:
             continue
+        if model.id == going:
+            return Offer(model.id, "See how far it is", f"{model.title} is on its way.", False)
         if model.usable:
             return Offer(model.id, f"Use {model.title}", "It is on this computer already.", True)
         verb = "Get" if model.state is ModelState.AVAILABLE else "Go on getting"

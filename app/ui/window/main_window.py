@@ -60,7 +60,7 @@ from app.ui.look.theme import Size, Theme
 from app.ui.meters.model import Meters
 from app.ui.meters.panel import MeterPanel
 from app.ui.models.getting import Getting
-from app.ui.models.listing import ModelList, offer
+from app.ui.models.listing import ModelList, Offer, offer
 from app.ui.models.loading import Loader
 from app.ui.models.source import JobSource, Models
 from app.ui.settings.flow import SettingsFlow
@@ -141,6 +141,7 @@ class MainWindow(QMainWindow):
         self._started: object = None  # the chat whose start is told about
         self._undo: Callable[[], None] | None = None  # of the last deletion
         self._wants_gpu = False  # the load of a model failed for want of one
+        self._came = ""  # the model that was got and is being loaded
 
         self.bridge = EngineBridge(engine, self)
         self.flow = SettingsFlow(settings, save, self)
@@ -631,6 +632,9 @@ class MainWindow(QMainWindow):
         self._wants_gpu = False
         self.notices.drop("model")
         self.notices.drop("repairs")
+        if self._came == self.flow.current.model:
+            self._tell_came(self._came, "It answers from now on.")
+        self._came = ""
         if model.repairs:
             self.notices.add("The model's file lacks something.", model.repairs, topic="repairs")
 
@@ -686,6 +690,7 @@ class MainWindow(QMainWindow):
     def _tell_no_model(self, error: SlipstreamError) -> None:
         """It could not be loaded, or went with its device: with the buttons that may mend it."""
         self._wants_gpu = self.flow.current.backend == "gpu" and not self._has_gpu()
+        self.notices.drop("came")
         told = self._tell(error, "model")
         if isinstance(error, OutOfMemoryError) and self.flow.current.n_ctx is not None:
             told.add_button("Fit the context").clicked.connect(lambda: self.flow.change(n_ctx=None))
@@ -733,11 +738,14 @@ class MainWindow(QMainWindow):
 
     def _offer_model(self) -> None:
         """An empty chat offers the model that is better than the guide."""
-        offered = offer(self.model_list.known, self.loader.in_use)
+        offered = self._offer()
         self.chats.offer_model(*(offered[1:3] if offered else ("", "")))
 
+    def _offer(self) -> Offer | None:
+        return offer(self.model_list.known, self.loader.in_use, self.getting.model)
+
     def _take_offer(self) -> None:
-        offered = offer(self.model_list.known, self.loader.in_use)
+        offered = self._offer()
         if offered is not None and offered.here:
             self.controller.choose_model(offered.model)
         elif offered is not None:
@@ -745,14 +753,19 @@ class MainWindow(QMainWindow):
 
     def _use_new_model(self, model: str) -> None:
         self.model_list.refresh()
-        known = catalog.find(model)
+        self._came = model
+        self._tell_came(model, "It is being loaded.")
         self.controller.choose_model(model, anew=True)
-        self.notices.add(f"{known.title if known else model} is ready.", "It is being loaded.")
+
+    def _tell_came(self, model: str, what_now: str) -> None:
+        known = catalog.find(model)
+        self.notices.add(f"{known.title if known else model} is ready.", what_now, topic="came")
 
     def _show_getting(self) -> None:
         getting = self.getting
         fraction = getting.state.fraction if getting.state else 0.0
         self.header.picker.set_going(getting.title, fraction)
+        self._offer_model()
         if getting.model:
             self.notices.drop("unfinished")
 

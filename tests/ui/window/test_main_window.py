@@ -14,9 +14,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
+    QApplication,
     QLineEdit,
     QListWidget,
     QMenu,
+    QPushButton,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -35,7 +37,7 @@ from app.job import Failure
 from app.library import ModelState, ModelStatus
 from app.settings import Settings
 from app.ui.chat.message import Question
-from app.ui.chat.welcome import Welcome
+from app.ui.chat.welcome import SUGGESTIONS, Welcome
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
 from app.ui.markdown.text_view import TextView
@@ -700,12 +702,36 @@ def test_an_empty_chat_offers_the_real_model(
     assert welcome._get.text() == "Get Qwen3.5-4B"
     welcome._get.click()
     assert window.sides.sheet is window.models_sheet
+    window.getting.model = "qwen3.5-4b"
+    window.getting.changed.emit()
+    assert welcome._get.text() == "See how far it is"
+    window.getting.model = ""
+    window.getting.changed.emit()
     here = replace(models.models()[1], state=ModelState.READY)
     window.model_list._take((models.models()[0], here))
     assert welcome._get.text() == "Use Qwen3.5-4B"
     welcome._get.click()
     assert window.flow.current.model == "qwen3.5-4b"
     assert not welcome._get.isVisible()
+
+
+def test_the_focus_goes_on_from_an_offer_or_a_suggestion_to_the_composer(
+    open_window: OpenWindow, wait_until: WaitUntil, qtbot: QtBot
+) -> None:
+    """It went to the first button of the window."""
+    models = FakeModels()
+    window = open_window(models=models)
+    welcome, field = window.chats.view.findChild(Welcome), window.composer.field
+    wait_until(welcome._get.isVisible)
+    welcome._get.setFocus()
+    window.model_list._take(models.models()[:1])
+    assert not welcome._get.isVisible()
+    assert QApplication.focusWidget() is field
+    chip = next(b for b in welcome.findChildren(QPushButton) if b.text() == SUGGESTIONS[0])
+    chip.setFocus()
+    qtbot.keyClick(chip, Qt.Key.Key_Space)
+    wait_until(lambda: not welcome.isVisible())
+    assert QApplication.focusWidget() is field
 
 
 def test_the_meters_are_those_of_the_chat_on_view(

@@ -157,6 +157,7 @@ def test_a_model_that_the_settings_name_already_is_loaded_when_it_has_come(
     wait_until(lambda: not window.loader.obstacle)
     assert models.opened == ["qwen3.5-4b"]
     assert notices(window) == ["Qwen3.5-4B is ready."]
+    assert window.notices.all[0].says("Qwen3.5-4B is ready.", "It answers from now on.")
     window.header.picker.chosen.emit("qwen3.5-4b")  # it is in use: its answers go on
     assert not window.loader.activity
 
