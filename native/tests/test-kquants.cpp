@@ -2,7 +2,7 @@
 // around every border: against the same product with weights in a plain buffer, where each column is computed by
 // itself; for Q8_0, whose activations get factors of 16 bits there and of 32 in ours, against sums in double
 // precision. In CPU_KQUANTS a row must further have the same bits whatever stands beside it, and whether its weights
-// came in as a whole or by tiles.
+// came in as a whole or by tiles, packed by several threads or where none can be had.
 //
 //   test-kquants     a line a case; the last says how many buffer types were tested; exit code 1 if a case fails
 
@@ -19,6 +19,20 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#if defined(__linux__)
+#include <cerrno>
+#include <dlfcn.h>
+#include <pthread.h>
+
+// Threads that can still be had, in all libraries; below 0: as many as are wanted.
+static int g_threads_left = -1;
+
+extern "C" int pthread_create(pthread_t * thread, const pthread_attr_t * attr, void * (*start)(void *), void * arg) {
+    static auto * const create = (decltype(&pthread_create)) dlsym(RTLD_NEXT, "pthread_create");
+    return g_threads_left == 0 ? EAGAIN : (g_threads_left -= g_threads_left > 0, create(thread, attr, start, arg));
+}
+#endif
 
 namespace {
 
@@ -91,6 +105,30 @@ std::vector<ggml_backend_buffer_type_t> repacking(ggml_backend_dev_t device) {
     }
     return out;
 }
+
+#if defined(__linux__)
+// A matrix that several threads pack has the same bytes where none or one of them can be had.
+bool packs_alone(ggml_backend_t cpu, ggml_backend_buffer_type_t buft) {
+    constexpr int64_t k = 256, n = 16384;
+    std::vector<uint8_t> packed(ggml_row_size(GGML_TYPE_Q8_0, k) * n);
+    for (size_t i = 0; i < packed.size(); ++i) {
+        packed[i] = uint8_t(i * 7 % 251);
+    }
+    std::vector<std::vector<uint8_t>> found;
+    for (const int left : { -1, 0, 1 }) {
+        product p;
+        if (!make(p, cpu, buft, GGML_TYPE_Q8_0, k, n, 1)) {
+            return true;
+        }
+        g_threads_left = left;
+        ggml_backend_tensor_set(p.w, packed.data(), 0, packed.size());
+        g_threads_left = -1;
+        const auto * data = (const uint8_t *) p.w->data;
+        found.emplace_back(data, data + ggml_backend_buft_get_alloc_size(buft, p.w));
+    }
+    return found[1] == found[0] && found[2] == found[0];
+}
+#endif
 
 } // namespace
 
@@ -173,6 +211,14 @@ int main() {
             }
         }
     }
+#if defined(__linux__)
+    for (const auto buft : bufts) {
+        if (std::strcmp(ggml_backend_buft_name(buft), "CPU_KQUANTS") == 0 && !packs_alone(cpu.get(), buft)) {
+            std::printf("FAILED: packed by fewer threads\n");
+            ++failed;
+        }
+    }
+#endif
     std::printf("%zu buffer types tested, %s\n", tested.size(), failed ? "FAILED" : "all passed");
     return failed ? 1 : 0;
 }

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -584,11 +585,19 @@ template <typename block> void set(ggml_tensor * w, int64_t first, int64_t n_col
     };
     // Threads of its own: OpenMP's would wait for the next tensor by spinning, and a forked process would wait for them.
     const int n_threads = std::clamp(n_tiles / k_few, 1, std::max(1, int(std::thread::hardware_concurrency())));
+    const auto begin_of = [&](int i) { return int(int64_t(n_tiles) * i / n_threads); };
     std::vector<std::thread> others;
-    for (int i = 1; i < n_threads; ++i) {
-        others.emplace_back(pack_tiles, int(int64_t(n_tiles) * i / n_threads), int(int64_t(n_tiles) * (i + 1) / n_threads));
+    int n_begun = 1;
+    try {
+        others.reserve(n_threads - 1);
+        for (; n_begun < n_threads; ++n_begun) {
+            others.emplace_back(pack_tiles, begin_of(n_begun), begin_of(n_begun + 1));
+        }
+    } catch (const std::exception &) {
+        // as many as there can be
     }
-    pack_tiles(0, n_tiles / n_threads);
+    pack_tiles(0, begin_of(1));
+    pack_tiles(begin_of(n_begun), n_tiles);
     for (std::thread & other : others) {
         other.join();
     }
