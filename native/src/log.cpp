@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 
 namespace {
@@ -29,7 +30,7 @@ int32_t level_of(ggml_log_level level) {
     }
 }
 
-void on_text(ggml_log_level level, const char * text, void * /*user*/) {
+void take(ggml_log_level level, const char * text) {
     static const bool verbose = std::getenv("SLIPSTREAM_NATIVE_LOG") != nullptr;
     if (verbose) {
         std::fputs(text, stderr);
@@ -64,6 +65,15 @@ void on_text(ggml_log_level level, const char * text, void * /*user*/) {
     }
     if (!line.empty()) {
         log(of, line.c_str()); // without the lock: it may want another one
+    }
+}
+
+// Whoever says it may be C, or a thread of a graph: no exception may come back.
+void on_text(ggml_log_level level, const char * text, void * /*user*/) {
+    try {
+        take(level, text);
+    } catch (const std::exception &) {
+        // there is no memory for the line
     }
 }
 

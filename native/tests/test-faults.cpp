@@ -30,6 +30,19 @@
 
 static const char * k_name = "Faulty0";
 
+// Of C++, on this thread, also in the library: none while it is set.
+static thread_local bool t_no_memory = false;
+
+void * operator new(size_t size) {
+    void * memory = t_no_memory ? nullptr : malloc(size > 0 ? size : 1);
+    if (!memory) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+void operator delete(void * memory) noexcept { free(memory); }
+void operator delete(void * memory, size_t) noexcept { free(memory); }
+
 static struct {
     std::set<ggml_op>      lacks;           // operations it does not have
     std::map<ggml_op, int> computed;        // nodes by operation
@@ -563,6 +576,23 @@ int main(int argc, char ** argv) {
 
     section("choosing on the device");
     test_choosing(2000);
+
+    section("no memory for what is to be said");
+    {
+        slip_device device;
+        slip_error  error = {};
+        t_no_memory = true;
+        const slip_status status = slip_device_get(-1, &device, &error);
+        bool thrown = false;
+        try {
+            GGML_LOG_ERROR("a line that is longer than what a text holds without memory of its own\n");
+        } catch (const std::bad_alloc &) {
+            thrown = true;
+        }
+        t_no_memory = false;
+        CHECK(status == SLIP_ERROR_MEMORY && error.status == status && error.message[0] && error.remedy[0]);
+        CHECK(!thrown);
+    }
 
     printf(g_failed ? "%d failed\n" : "all passed\n", g_failed);
     return g_failed != 0;
