@@ -106,7 +106,7 @@ int32_t slip_cpu_cores(const std::string & root, const std::vector<int> & allowe
     n = n > 0 ? n : static_cast<int32_t>(cores.size()); // pinned to efficiency cores
 
     const double paid = quota(root);
-    return std::max(1, paid > 0 ? std::min(n, static_cast<int32_t>(paid)) : n);
+    return std::max(1, paid > 0 ? static_cast<int32_t>(std::min<double>(n, paid)) : n);
 }
 
 int32_t slip_cpu_cores() {

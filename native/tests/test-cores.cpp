@@ -93,6 +93,10 @@ const test k_tests[] = {
         m.write("/proc/self/cgroup", "0::/");
         m.write("/sys/fs/cgroup/cpu.max", "50000 100000");
     } },
+    { "a quota beyond all whole numbers of 32 bits", 8, 8, [](const machine & m) {
+        m.write("/proc/self/cgroup", "0::/");
+        m.write("/sys/fs/cgroup/cpu.max", "17592186044415 1000");
+    } },
     { "version 1, its path outside", 8, 4, [](const machine & m) {
         m.write("/proc/self/cgroup", "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x");
         m.write("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "400000");
