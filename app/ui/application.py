@@ -86,6 +86,8 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
         _log.info("Slipstream is open already: its window is raised.")
         qInstallMessageHandler(None)
         return 0
+    if not instance.first:
+        instance.take_over()
     files = list(chats)
     instance.raised.connect(files.extend)  # of starts that come before there is a window
     if instance.first:
@@ -138,6 +140,7 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
     instance.raised.disconnect(files.extend)
     instance.raised.connect(open_files)
     instance.raised.connect(lambda: _raise(window))
+    window.closing.connect(instance.leave)
     # What was found while the window was made: so the model is loaded while it is painted.
     QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall.value)
     window.show()

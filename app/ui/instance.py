@@ -17,6 +17,8 @@ from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 _WAIT_MS: Final = 2_000
+_LEAVES_MS: Final = 12_000
+"""For a process that ends: it waits for its engine, and for what it writes."""
 _MOST_BYTES: Final = 1 << 20  # of the paths that a start hands over
 
 
@@ -50,9 +52,22 @@ class Instance(QObject):
             socket.disconnectFromServer()
         return answers
 
-    def close(self) -> None:
+    def take_over(self, wait_ms: int = _LEAVES_MS) -> None:
+        """Become the first where the other process, which is not to be reached, lets go."""
+        if self._lock.tryLock(wait_ms):
+            self.first = True
+            self._listen()
+
+    def leave(self) -> None:
+        """Its window closes: a start that comes now waits until it has, and opens its own."""
         if self._server is not None:
             self._server.close()
+
+    def close(self) -> None:
+        self.leave()
+        if self._server is not None:
+            for socket in self._server.findChildren(QLocalSocket):
+                socket.blockSignals(True)  # it would be told by one that is gone
         self._lock.unlock()
 
     def _listen(self) -> None:

@@ -42,6 +42,20 @@ def test_a_second_start_raises_the_first(qtbot: QtBot, tmp_path: Path) -> None:
         instance.close()
 
 
+def test_a_start_while_the_first_closes_waits_for_it(qtbot: QtBot, tmp_path: Path) -> None:
+    """It handed over to a window that was going, and none came."""
+    first = Instance(tmp_path)
+    first.leave()
+    code = f"{SECOND}\nsys.stdout.flush()\ninstance.take_over(60_000)\nprint(instance.first)"
+    second = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert second.stdout is not None
+    assert second.stdout.readline().split() == ["False", "False"]
+    first.close()
+    assert second.communicate(timeout=60)[0].split() == ["True"]
+
+
 def test_one_that_died_holds_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     code = SECOND.replace(
         "print(", "import os; os.kill(os.getpid(), 9) if instance.first else print("

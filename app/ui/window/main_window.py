@@ -36,6 +36,7 @@ from app.engine import DeviceInfo, EngineDoor, LoadedModel, Reading, preferred_g
 from app.errors import (
     AttachmentError,
     DeviceError,
+    ModelFileError,
     NoModelError,
     OptionError,
     OutOfMemoryError,
@@ -109,6 +110,7 @@ _PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 class MainWindow(QMainWindow):
     closed = Signal()
+    closing = Signal()  # it is no longer seen, and may take a moment
     _devices_found = Signal(object)  # a sequence of DeviceInfo
 
     def __init__(
@@ -351,6 +353,7 @@ class MainWindow(QMainWindow):
         self.panel.replay.clicked.connect(self.actions_.replay.trigger)
         loader.changed.connect(self._enable_actions)
         self.sides.changed.connect(self._show_sides)
+        self.sides.focus_left.connect(self.composer.field.setFocus)
         self._wire_models()
 
         controller.began.connect(self.chats.follow)
@@ -699,7 +702,7 @@ class MainWindow(QMainWindow):
             told.add_button("Use the CPU").clicked.connect(
                 lambda: self.flow.change(backend="cpu", draft_backend="same")
             )
-        if isinstance(error, NoModelError):
+        if isinstance(error, NoModelError | ModelFileError):
             told.add_button("Show the models").clicked.connect(self.show_models)
         elif isinstance(error, OptionError):
             told.add_button("Open the settings").clicked.connect(self.toggle_settings)
@@ -899,6 +902,7 @@ class MainWindow(QMainWindow):
         if self._remembered is not None:
             geometry.save(self, self._remembered)
         self.hide()  # what follows may take a moment
+        self.closing.emit()
         self.writing.keep()
         self.proving.leave()
         self.controller.close()

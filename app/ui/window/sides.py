@@ -15,6 +15,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QWidget
 
 from app.ui.look import theme
+from app.ui.look.controls import holds_focus
 
 ROOM_FOR_METERS: Final = 940
 ROOM_FOR_SHEET: Final = 860
@@ -52,6 +53,7 @@ class Sides(QObject):
     """
 
     changed = Signal()  # what is seen, or how
+    focus_left = Signal()  # the sheet that has it is about to go
 
     def __init__(
         self, page: QWidget, body: QHBoxLayout, above: QWidget, chats: QWidget, meters: QWidget
@@ -172,14 +174,22 @@ class Sides(QObject):
         elif (
             event.type() == QEvent.Type.MouseButtonPress
             and self._sheet is not None
+            and isinstance(event, QMouseEvent)
             and isinstance(watched, QWidget)
             and watched.window() is self._page.window()
             and watched is not self._page.window()
-            and not (watched is self._sheet or self._sheet.isAncestorOf(watched))
+            and not self._is_on(self._sheet, watched, event)
             and not watched.property("opens_sheet")
         ):
             self._leaving = self._sheet
         return False
+
+    @staticmethod
+    def _is_on(sheet: QFrame, watched: QWidget, event: QMouseEvent) -> bool:
+        """By its place as well: what no widget of a sheet takes is told to those below it."""
+        if watched is sheet or sheet.isAncestorOf(watched):
+            return True
+        return sheet.rect().contains(sheet.mapFromGlobal(event.globalPosition().toPoint()))
 
     def _leave(self, sheet: QFrame) -> None:
         if self._sheet is sheet:  # else the click has opened another one
@@ -228,6 +238,8 @@ class Sides(QObject):
             return
         QApplication.instance().removeEventFilter(self)  # type: ignore[union-attr]
         sheet, self._sheet = self._sheet, None
+        if sheet.hasFocus() or holds_focus(sheet):
+            self.focus_left.emit()
         self._body.removeWidget(sheet)
         sheet.hide()
         sheet.setParent(self._page)

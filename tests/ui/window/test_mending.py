@@ -16,6 +16,7 @@ from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.errors import (
     ContextFullError,
     DeviceError,
+    ModelFileError,
     NoModelError,
     OutOfMemoryError,
     OutputError,
@@ -138,6 +139,14 @@ def test_what_is_told_of_the_model_is_of_the_one_that_answers(
     picker.chosen.emit("demo")  # to stay with it
     wait_until(lambda: not loader.obstacle)
     assert (window.flow.current.model, notices(window)) == ("demo", [])
+
+
+def test_a_damaged_file_leads_to_the_models(open_window: OpenWindow, wait_until: WaitUntil) -> None:
+    script = Script(load_error=ModelFileError("It is incomplete.", remedy="Get it again."))
+    window = open_window(BatchEngine(script), wait=False)
+    wait_until(lambda: notices(window) == ["It is incomplete."])
+    button(window, "Show the models").click()
+    assert window.sides.sheet is window.models_sheet
 
 
 def test_a_model_that_the_settings_name_already_is_loaded_when_it_has_come(

@@ -123,6 +123,25 @@ def test_a_click_outside_closes_a_sheet_and_does_its_work(
     assert window.controller.current.path()[0].text == "Hello"
 
 
+def test_a_click_on_an_empty_place_of_a_sheet_leaves_it_open(
+    open_window: OpenWindow, qtbot: QtBot
+) -> None:
+    """And where one beside it closes it, the composer has the focus."""
+    window = open_window()
+    for action in (window.actions_.models, window.actions_.settings, window.actions_.chat_options):
+        action.trigger()
+        sheet = window.sides.sheet
+        assert sheet is not None
+        for label in sheet.findChildren(QLabel):
+            if label.visibleRegion().contains(label.rect().center()):
+                qtbot.mouseClick(label, Qt.MouseButton.LeftButton)
+                qtbot.wait(1)
+                assert sheet.isVisible(), label.text()
+        qtbot.mouseClick(window.header, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda s=sheet: not s.isVisible())  # type: ignore[misc]
+        assert window.composer.field.hasFocus()
+
+
 def test_the_button_of_a_sheet_closes_it_too(open_window: OpenWindow, qtbot: QtBot) -> None:
     window = open_window()
     for seen in (True, False):
