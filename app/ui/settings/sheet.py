@@ -255,6 +255,13 @@ class SettingsSheet(Sheet):
         settings = self._flow.current
         self.folders["data"].show_place(paths.data(), settings.data)
 
+    def reveal(self, key: str) -> None:
+        """Bring the field of a number on view, to be written in."""
+        field = self.numbers[key].field
+        self.page.adjustSize()  # its rows have their places then, also where it is not seen yet
+        self.area.ensureWidgetVisible(field, 0, self.area.height() // 2)
+        field.setFocus()
+
     def _tell(self) -> None:
         """What plays no part, and what is really used where that is something else."""
         settings, model, numbers = self._flow.current, self._model, self.numbers

@@ -474,7 +474,13 @@ class MainWindow(QMainWindow):
         drop.clicked.connect(lambda: self._drop_oldest())
         new = add("New chat", lambda: bool(controller.current.turns))
         new.clicked.connect(self.actions_.new_chat.trigger)
-        add("More room").clicked.connect(self.toggle_settings)
+        room = add("More room")
+        room.setProperty("opens_sheet", True)
+        room.clicked.connect(self._show_room)
+
+    def _show_room(self) -> None:
+        self.sides.open_sheet(self.sheet)
+        self.sheet.reveal("n_ctx")
 
     def _show_chat(self) -> None:
         self.chats.show_conversation(self.controller.current)

@@ -110,6 +110,13 @@ def test_what_is_too_long_is_told_before_it_is_sent(
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
     assert not engine.asked
     assert window.composer.field.toPlainText()
+    room = next(b for b in window.composer.findChildren(QPushButton) if b.text() == "More room")
+    for _ in range(2):  # it leads to what there is to change, also where the settings are open
+        qtbot.mouseClick(room, Qt.MouseButton.LeftButton)
+        qtbot.wait(1)
+        context = window.sheet.numbers["n_ctx"].field
+        assert not context.visibleRegion().isEmpty()
+        assert context.hasFocus()
     window.composer.field.setPlainText("word " * 100)
     wait_until(lambda: not window.composer.warning.isVisible())
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
