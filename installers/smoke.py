@@ -338,8 +338,9 @@ class App:
         """With the mouse, once it can be; there when the model is loaded there."""
         until(lambda: "sensitive" in self.device(kind).states, f"a {kind} that can be chosen")
         self._click(self.device(kind))
-        until(lambda: "checked" in self.device(kind).states, f"a model on the {kind}")
-        until(lambda: self.root.find("State: DFlash ready"), "a model that is loaded")
+        # A card's shaders are compiled before it answers for the first time.
+        until(lambda: "checked" in self.device(kind).states, f"a model on the {kind}", COMPILING_S)
+        until(lambda: self.root.find("State: DFlash ready"), "a model that is loaded", COMPILING_S)
 
     def answer(self) -> str:
         node = self.find("Answer")
