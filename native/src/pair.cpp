@@ -170,6 +170,7 @@ void slip_pair::read_logits(int32_t first_row, int32_t n_rows, float * out) {
 // --- state -------------------------------------------------------------------
 
 void slip_pair::reset() {
+    llama_set_inp_tokens(models_.ctx_target.get(), nullptr, nullptr); // of a draft whose verify did not begin
     llama_memory_clear(llama_get_memory(models_.ctx_target.get()), true);
     if (models_.drafter) {
         models_.drafter->reset();

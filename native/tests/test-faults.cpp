@@ -30,11 +30,14 @@
 
 static const char * k_name = "Faulty0";
 
-// Of C++, on this thread, also in the library: none while it is set.
+// Of C++, on this thread, also in the library: none while it is set; and pieces before one that cannot be had, or below 0.
 static thread_local bool t_no_memory = false;
+static thread_local long t_left = -1;
 
 void * operator new(size_t size) {
-    void * memory = t_no_memory ? nullptr : malloc(size > 0 ? size : 1);
+    const bool none = t_no_memory || t_left == 0;
+    t_left -= t_left >= 0;
+    void * memory = none ? nullptr : malloc(size > 0 ? size : 1);
     if (!memory) {
         throw std::bad_alloc();
     }
@@ -576,6 +579,28 @@ int main(int argc, char ** argv) {
 
     section("choosing on the device");
     test_choosing(2000);
+
+    section("no memory at any one place of a round");
+    pair = load(target, draft, nullptr);
+    for (long k = 0;; ++k) {
+        std::vector<int32_t> answer(1);
+        answer.reserve(64);
+        int32_t again = -1;
+        slip_reset(pair);
+        CHECK(prompt(pair, &answer[0]) == SLIP_OK);
+        t_left = k;
+        const slip_status status = round_of(pair, answer);
+        const bool reached = t_left < 0;
+        t_left = -1;
+        CHECK(status == SLIP_ERROR_MEMORY || status == SLIP_OK); // some do without
+        CHECK(prompt(pair, &again) == SLIP_OK && again == answer[0]);
+        if (!reached) {
+            printf("  %ld places\n", k);
+            CHECK(status == SLIP_OK && k > 0);
+            break;
+        }
+    }
+    slip_free(pair);
 
     section("no memory for what is to be said");
     {
