@@ -152,6 +152,10 @@ int main() {
             std::fill(x.begin(), x.begin() + 256, 0.0f);
             for (int i = 0; i < 256; ++i) { w[k + i] = std::fabs(w[k + i]); w[2 * k + i] = -std::fabs(w[2 * k + i]); }
             x[k + 7] = 1000.0f;
+            // The largest sums of products that there are: all of a block at one end.
+            std::fill_n(w.begin() + 3 * k, 256, -1.0f);
+            std::fill_n(w.begin() + 4 * k, 256, 1.0f);
+            std::fill_n(x.begin() + 2 * k, 256, 1.0f);
             std::vector<uint8_t> packed(ggml_row_size(type, k) * n);
             ggml_quantize_chunk(type, w.data(), packed.data(), 0, n, k, nullptr);
 

@@ -141,12 +141,22 @@ ALWAYS_INLINE gsum no_groups()                          { return number(0); }
 ALWAYS_INLINE gsum group_scale(ivec scale)              { return either(both(scale, number(0xFFFF)), upper(scale)); }
 #endif
 
+// Adds to `sum`, in each lane, `scale` times the sum of `offset` and of n vectors of four bytes a without sign times
+// b(r). Words may overflow on the way: with the offset what is left fits, 8 times 32 times 127.
+template <int n, typename F> ALWAYS_INLINE gsum plus_centred(gsum sum, gsum scale, ivec offset, const ivec * a, const F & b) {
+#if defined(HAVE_DOT_BYTES)
+    each<n>([&](auto r) { offset = dot_bytes(offset, a[r], b(r)); });
+    return plus_times(sum, to_float(offset), scale);
+#else
+    each<n>([&](auto r) { offset = plus_words(offset, pairs(a[r], b(r))); });
+    return dot_words(sum, offset, scale);
+#endif
+}
+
 // Adds to `sum`, in each lane, `scale` times n vectors of four bytes a without sign, none above `most`, times b(r).
 template <int n, int most, typename F> ALWAYS_INLINE gsum plus_group(gsum sum, gsum scale, const ivec * a, const F & b) {
 #if defined(HAVE_DOT_BYTES)
-    ivec dot = number(0);
-    each<n>([&](auto r) { dot = dot_bytes(dot, a[r], b(r)); });
-    return plus_times(sum, to_float(dot), scale);
+    return plus_centred<n>(sum, scale, number(0), a, b);
 #else
     constexpr int fit = 32767 / (most * 127 * 2); // sums of two products that a word can hold
     constexpr int run = fit < n ? fit : n;
@@ -162,30 +172,36 @@ template <int n, int most, typename F> ALWAYS_INLINE gsum plus_group(gsum sum, g
 
 // --- tiles -------------------------------------------------------------------
 
-// L columns, one block of 256 k. Quants have no sign; what that adds to them, or what a column's minimum takes off,
-// goes through the sums of 16 activations each in a block_q8_K:
-//   column = d * sum_g scale_g (quants_g . a_g) - d_offset * sum_j offset_j bsum_j
+// 256 activations of a row, sums of 32, and for each 16 what takes off that quants are 32 too large: -32 times their sum,
+// or, where products are added up as words, of those that meet in the first and in the second word of a lane.
+struct k_row {
+    float   d;
+    int8_t  qs[QK_K];
+    int16_t sums[QK_K / 32];
+    int32_t offsets[QK_K / 16];
+};
+
+// L columns, one block of 256 k. Quants have no sign: Q6_K's are 32 too large, which a group of activations knows, and
+// what a column's minimum takes off goes through sums of 32 activations:
+//   column = d * sum_g scale_g (quants_g . a_g) - dmin * sum_j min_j sum_j
 // A group's quants are vectors of L times four consecutive k, in pairs: one in the low and one in the high nibbles.
 // The bits above them follow for all groups, then scales, minima and factors, each for L columns.
 template <typename block> struct layout;
 
 template <> struct layout<block_q4_K> {
     static constexpr int k_group = 32, high_bits = 0, n_mins = 8;
-    static constexpr bool has_dmin = true;
 };
 template <> struct layout<block_q5_K> {
     static constexpr int k_group = 32, high_bits = 1, n_mins = 8;
-    static constexpr bool has_dmin = true;
 };
 template <> struct layout<block_q6_K> {
     static constexpr int k_group = 16, high_bits = 2, n_mins = 0;
-    static constexpr bool has_dmin = false;
 };
 
 template <typename block> struct tile : layout<block> {
     using layout<block>::k_group;
     using layout<block>::high_bits;
-    using row = block_q8_K; // of activations, as many as a block has
+    using row = k_row;
     // Rows at a time: the most, and of `left` ones the next. With the quants of a group 16 do not fit into the registers,
     // and two times 8 are quicker.
     static constexpr int most_rows = L == 16 ? 12 : 16;
@@ -199,8 +215,10 @@ template <typename block> struct tile : layout<block> {
     static constexpr int scales   = high + L * QK_K * high_bits / 8;
     static constexpr int mins     = scales + L * n_groups;
     static constexpr int d        = mins + L * layout<block>::n_mins;
-    static constexpr int dmin     = d + (layout<block>::has_dmin ? L * int(sizeof(ggml_half)) : 0);
-    static constexpr int size     = dmin + L * int(sizeof(ggml_half));
+    static constexpr bool has_min = layout<block>::n_mins > 0;
+    static constexpr int dmin     = d + L * int(sizeof(ggml_half));
+    static constexpr int used     = dmin + (has_min ? L * int(sizeof(ggml_half)) : 0);
+    static constexpr int size     = (used + 4 * L - 1) / (4 * L) * 4 * L; // whole vectors: none lies in two lines of the cache
 
     static ALWAYS_INLINE void quants(const char * t, int g, ivec * out) {
         const ivec low = bytes(0xF);
@@ -225,15 +243,10 @@ template <typename block> struct tile : layout<block> {
     static ALWAYS_INLINE gsum scale(const char * t, int g) {
         return group_scale(widen((const int8_t *) t + scales + g * L)); // 6 bits where it has no sign
     }
-    // Offsets 2 j and 2 j + 1, as two words.
-    static ALWAYS_INLINE ivec offset_pair(const char * t, int j) {
-        if constexpr (layout<block>::n_mins > 0) {
-            const ivec min = widen((const int8_t *) t + mins + j * L); // one for 32 k
-            return either(min, upper(min));
-        } else {
-            const int8_t * s = (const int8_t *) t + scales + 2 * j * L;
-            return left<5>(either(both(widen(s), number(0xFFFF)), upper(widen(s + L)))); // quants are 32 too large
-        }
+    // Minima 2 j and 2 j + 1, as two words.
+    static ALWAYS_INLINE ivec min_pair(const char * t, int j) {
+        const int8_t * m = (const int8_t *) t + mins + 2 * j * L; // 6 bits
+        return either(widen(m), upper(widen(m + L)));
     }
 };
 
@@ -295,7 +308,7 @@ void unpack(const block_q6_K & b, unpacked & out) {
         }
     }
     memcpy(out.scales, b.scales, sizeof(out.scales));
-    out.d = out.dmin = b.d;
+    out.d = b.d;
 }
 
 // n_rows <= L rows of `stride` blocks each, one block of each, into a tile.
@@ -318,8 +331,10 @@ template <typename block> void pack(const block * from, int64_t stride, int n_ro
         for (int g = 0; g < t::n_mins; ++g) {
             to[t::mins + g * L + n] = char(u.mins[g]);
         }
-        memcpy(to + t::d    + n * sizeof(ggml_half), &u.d,    sizeof(ggml_half));
-        memcpy(to + t::dmin + n * sizeof(ggml_half), &u.dmin, sizeof(ggml_half));
+        memcpy(to + t::d + n * sizeof(ggml_half), &u.d, sizeof(ggml_half));
+        if constexpr (t::has_min) {
+            memcpy(to + t::dmin + n * sizeof(ggml_half), &u.dmin, sizeof(ggml_half));
+        }
     }
 }
 
@@ -341,8 +356,22 @@ void pack(const block_q8_0 * from, int64_t stride, int n_rows, char * to) {
 
 // --- product -----------------------------------------------------------------
 
+// 16 activations: into the sum of 32, which they begin or end, and their offset, see k_row.
+ALWAYS_INLINE void add_up(const int8_t * qs, int16_t & sum, int32_t & offset, bool begins) {
+    __m128i words = _mm_maddubs_epi16(_mm_set1_epi8(1), _mm_loadu_si128((const __m128i *) qs));
+    words = _mm_add_epi16(words, _mm_shuffle_epi32(words, 0x4E));
+    words = _mm_add_epi16(words, _mm_shuffle_epi32(words, 0xB1)); // two sums of 8, beside each other
+    const int32_t total = _mm_cvtsi128_si32(_mm_madd_epi16(words, _mm_set1_epi16(1)));
+    sum = int16_t(begins ? total : sum + total);
+#if defined(HAVE_DOT_BYTES)
+    offset = -32 * total;
+#else
+    offset = _mm_cvtsi128_si32(_mm_mullo_epi16(words, _mm_set1_epi16(-32)));
+#endif
+}
+
 // As quantize_row_q8_K_ref; where the largest value occurs with both signs, the positive one counts.
-void quantize(const float * x, block_q8_K * y, int64_t n_blocks) {
+void quantize(const float * x, k_row * y, int64_t n_blocks) {
     for (int64_t i = 0; i < n_blocks; ++i, x += QK_K) {
         float high[L], low[L];
         memcpy(high, x, sizeof(high));
@@ -363,12 +392,8 @@ void quantize(const float * x, block_q8_K * y, int64_t n_blocks) {
         for (int j = 0; j < QK_K; j += L) {
             store(y[i].qs + j, times(reals(x + j), real(iscale)));
         }
-        for (int j = 0; j < QK_K / 16; ++j) {
-            int sum = 0;
-            for (int l = 0; l < 16; ++l) {
-                sum += y[i].qs[j * 16 + l];
-            }
-            y[i].bsums[j] = int16_t(sum);
+        for (int g = 0; g < QK_K / 16; ++g) {
+            add_up(y[i].qs + g * 16, y[i].sums[g / 2], y[i].offsets[g], g % 2 == 0);
         }
         y[i].d = 1 / iscale;
     }
@@ -416,7 +441,7 @@ template <int M, typename F> ALWAYS_INLINE void each_row(int n_rows, const F & f
 
 // Of n_rows <= M rows A {n_rows, n_blocks} with the L columns of n_blocks tiles; total {M, L}.
 template <typename block, int M>
-ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const block_q8_K * A, const char * B, fvec * total) {
+ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const k_row * A, const char * B, fvec * total) {
     using t = tile<block>;
     constexpr int lines = (t::size / t::n_groups + 63) / 64; // of memory for a group
 
@@ -424,7 +449,7 @@ ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const block_q8_K * A, cons
         total[m] = real(0);
     }
     for (int i = 0; i < n_blocks; ++i, B += t::size) {
-        const auto row = [&](int m) -> const block_q8_K & { return A[row_of<M>(m, n_rows) * n_blocks + i]; };
+        const auto row = [&](int m) -> const k_row & { return A[row_of<M>(m, n_rows) * n_blocks + i]; };
         gsum acc[M];
         each_row<M>(n_rows, [&](auto m) { acc[m] = no_groups(); });
         for (int g = 0; g < t::n_groups; ++g) {
@@ -436,18 +461,28 @@ ALWAYS_INLINE void multiply(int n_rows, int n_blocks, const block_q8_K * A, cons
             const gsum scale = t::scale(B, g);
             each_row<M>(n_rows, [&](auto m) {
                 const int8_t * q = row(m).qs + g * t::k_group;
-                acc[m] = plus_group<t::n_vecs, t::most>(acc[m], scale, quants, [&](auto r) { return everywhere(q + 4 * r); });
+                const auto activations = [&](auto r) { return everywhere(q + 4 * r); };
+                if constexpr (t::has_min) {
+                    acc[m] = plus_group<t::n_vecs, t::most>(acc[m], scale, quants, activations);
+                } else {
+                    acc[m] = plus_centred<t::n_vecs>(acc[m], scale, everywhere(row(m).offsets + g), quants, activations);
+                }
             });
         }
-        ivec offsets[8];
-        each<8>([&](auto j) { offsets[j] = t::offset_pair(B, j); });
-        const fvec d = halves(B + t::d), d_offset = halves(B + t::dmin);
-        each_row<M>(n_rows, [&](auto m) {
-            ivec sum = number(0);
-            each<8>([&](auto j) { sum = dot_words(sum, offsets[j], everywhere(row(m).bsums + 2 * j)); });
-            const fvec column = minus_times(times(to_float(acc[m]), d), to_float(sum), d_offset);
-            total[m] = plus_times(total[m], column, real(row(m).d));
-        });
+        const fvec d = halves(B + t::d);
+        if constexpr (t::has_min) {
+            ivec mins[4];
+            each<4>([&](auto j) { mins[j] = t::min_pair(B, j); });
+            const fvec dmin = halves(B + t::dmin);
+            each_row<M>(n_rows, [&](auto m) {
+                ivec sum = number(0);
+                each<4>([&](auto j) { sum = dot_words(sum, mins[j], everywhere(row(m).sums + 2 * j)); });
+                const fvec column = minus_times(times(to_float(acc[m]), d), to_float(sum), dmin);
+                total[m] = plus_times(total[m], column, real(row(m).d));
+            });
+        } else {
+            each_row<M>(n_rows, [&](auto m) { total[m] = plus_times(total[m], times(to_float(acc[m]), d), real(row(m).d)); });
+        }
     }
 }
 
