@@ -147,7 +147,7 @@ void slip_governor::time(int32_t width, double ms) {
     } else if (in_row_ < k_near || last_ == 1) {
         const double steps = ms / plain_ms_; // the first may hold the reading of the drafter's weights from the disk
         doubted_ = times_[width].n == 0 && !doubted_ && steps > k_unlikely * this->steps(width);
-        if (!doubted_) {
+        if (!doubted_ && steps > 1) { // else it was the plain ones that met another program
             times_[width].add(steps);
         }
     }
@@ -159,18 +159,23 @@ void slip_governor::time(int32_t width, double ms) {
 
 // --- choice ------------------------------------------------------------------
 
-// What may still be lost, in plain steps. Counted anew each time: what a width costs is known better by now.
-double slip_governor::credit() const {
-    double balance = double(tokens_);
+// What the answer has gained, in plain steps. Counted anew each time: what a width costs is known better by now.
+double slip_governor::balance() const {
+    double out = double(tokens_);
     for (int32_t w = 1; w <= block_; ++w) {
-        balance -= rounds_[w] * steps(w);
+        out -= rounds_[w] * steps(w);
     }
+    return out;
+}
+
+// What may still be lost, in plain steps.
+double slip_governor::credit() const {
     double lost = 0, most = 0; // from the best moment of the last tokens on
     for (auto r = recent_.rbegin(); r != recent_.rend(); ++r) {
         lost += steps(r->width) - r->tokens;
         most  = std::max(most, lost);
     }
-    return std::min(balance + (1 - k_kept_back) * k_answer_share * double(std::max<int64_t>(tokens_, k_answer)),
+    return std::min(balance() + (1 - k_kept_back) * k_answer_share * double(std::max<int64_t>(tokens_, k_answer)),
         (1 - k_window_kept_back) * k_window_share * k_window - most);
 }
 
@@ -212,7 +217,8 @@ int32_t slip_governor::choose(int32_t most) {
         return best;
     }
     const double since = drafting ? 0 : in_row_;
-    const bool   probes = probe > 1 && since >= k_anchor && steps(probe) - 1 <= std::min(credit, k_probing * since);
+    const double price  = balance() > 0 ? steps(probe) - expected[probe] : steps(probe) - 1; // gains may be put into tries
+    const bool   probes = probe > 1 && since >= k_anchor && steps(probe) - 1 <= credit && price <= k_probing * since;
     reason_ = probes ? SLIP_REASON_PROBE : SLIP_REASON_PLAIN;
     return probes ? probe : 1;
 }

@@ -69,6 +69,7 @@ private:
     void   tabulate();
     double between(const by_width & known, int32_t width) const;
     double steps(int32_t width) const { return steps_[width]; }
+    double balance() const;
     double credit() const;
 
     int32_t     block_;

@@ -148,6 +148,21 @@ bool hears_copies(const device & d) {
         drafts(held) && !drafts(failed);
 }
 
+// No round is shorter than a plain step: plain steps that met another program make no width pay.
+bool hears_disturbed_steps(const device & d) {
+    slip_governor governor(k_block);
+    for (const double ms : { d.plain, d.plain, 10 * d.plain, 10 * d.plain }) {
+        governor.record(1, 0, 0, ms);
+    }
+    governor.record(2, 0, 1, d.ms(2));
+    for (int width = 2; width <= k_block; ++width) {
+        if (governor.cost(width) <= governor.cost(1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Answers of another run, which begin with `learned` or with nothing: the speed of their first 64 tokens, and the worst
 // answer and window of all of them.
 struct begun { double speed = 0, answer = 1e9, window = 1e9; };
@@ -212,6 +227,10 @@ int main(int argc, char ** argv) {
     for (const device & d : k_devices) {
         if (d.shares && !hears_copies(d)) {
             std::printf("FAILED %s: copies are not heard of\n", d.name);
+            ++failed;
+        }
+        if (!hears_disturbed_steps(d)) {
+            std::printf("FAILED %s: a width is believed to be quicker than a plain step\n", d.name);
             ++failed;
         }
         for (const int bad : { 1, 2, 5 }) {
