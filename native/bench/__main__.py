@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--base", type=Path, help="the same of the unpatched tree (built)")
     parser.add_argument("--pair", type=Path, nargs=2, metavar=("TARGET", "DRAFT"), help="GGUF")
     parser.add_argument("--device", default="CPU", help="of the engine: CPU, CUDA0, Vulkan0 (CPU)")
-    parser.add_argument("--threads", type=int, default=2, help="on the CPU (2)")
+    parser.add_argument("--threads", type=int, help="on the CPU (2, or the cores if fewer)")
     parser.add_argument("--passes", type=int, default=100, help="over a layer (100)")
     parser.add_argument("--rounds", type=int, default=40, help="of each kind, five times (40)")
     parser.add_argument("--runs", type=int, default=5, help="requests to each server (5)")
@@ -46,6 +46,7 @@ def main() -> None:
 
     if options.cores:
         os.sched_setaffinity(0, options.cores)
+    options.threads = options.threads or min(2, len(options.cores or (0, 1)))
 
     def wants(what: str) -> bool:
         return options.only in (None, what) and (what == "layers" or options.pair is not None)

@@ -1,11 +1,11 @@
 // What a round costs on a device, through slipstream.h, and what that means at a synthetic mean
 // accepted length. Prints one JSON object.
 //
-//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds]
+//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS]]
 //
 // `texts`: also answers of nine kinds of text under the governor, minutes on a processor. `speeds`: tokens a second alone,
-// plain and under the governor, of an answer of eight times ROUNDS tokens each: for a busy machine, where a median is not
-// what an answer takes.
+// plain and under the governor, of an answer of eight times ROUNDS tokens each, or of what SECONDS are enough for, again
+// for each line of stdin: for a busy machine, where a median is not what an answer takes, and a load not what is asked.
 //
 // A round's graphs have one shape whatever is accepted, so a pair with random weights is timed like
 // a trained one. The governor is the product's own, given the times as they are and acceptance
@@ -21,6 +21,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <random>
 #include <string>
@@ -91,13 +92,13 @@ double rate_of(double length, int block) {
 }
 
 // Tokens a second under the governor at that acceptance, and the mean width it chose.
-double governed(opened_pair & pair, int block, double rate, int tokens, double & mean_width) {
+double governed(opened_pair & pair, int block, double rate, int tokens, double most_ms, double & mean_width) {
     slip_governor governor(block);
     std::mt19937 random(1);
     pair.read_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
     double total = 0;
     int    done = 0, rounds = 0, widths = 0;
-    while (done < tokens) {
+    while (done < tokens && total < most_ms) {
         const int width = governor.choose(block);
         slip_round_result result;
         const double ms = round_ms(pair, width - 1, result);
@@ -149,21 +150,22 @@ void print_texts(opened_pair & pair, const device & d, int block) {
 }
 
 // Tokens a second of plain decoding.
-double plain_speed(opened_pair & pair, int tokens) {
+double plain_speed(opened_pair & pair, int tokens, double most_ms) {
     pair.read_prompt(k_prompt, false, SLIP_VERIFY_GREEDY);
     slip_round_result result;
     double total = 0;
-    for (int i = 0; i < tokens; ++i) {
+    int    done  = 0;
+    for (; done < tokens && total < most_ms; ++done) {
         total += round_ms(pair, 0, result);
     }
-    return tokens / total * 1e3;
+    return done / total * 1e3;
 }
 
 } // namespace
 
 int main(int argc, char ** argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds]\n");
+        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS]]\n");
         return 2;
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
@@ -173,10 +175,15 @@ int main(int argc, char ** argv) {
 
     if (argc > 6 && std::string(argv[6]) == "speeds") {
         opened_pair pair(place, argv[2], argv[3], 4096);
-        double width = 0;
-        const double plain = plain_speed(pair, 8 * rounds);
-        std::printf("{\"plain_tokens_per_s\": %.3f, ", plain);
-        std::printf("\"governed_tokens_per_s\": %.3f}\n", governed(pair, pair.info.block, rate_of(length, pair.info.block), 8 * rounds, width));
+        const double most_ms = argc > 7 ? 1e3 * std::atof(argv[7]) : HUGE_VAL;
+        const double rate    = rate_of(length, pair.info.block);
+        for (std::string line; std::getline(std::cin, line);) {
+            double width = 0;
+            const double plain   = plain_speed(pair, 8 * rounds, most_ms);
+            const double by_rule = governed(pair, pair.info.block, rate, 8 * rounds, most_ms, width);
+            std::printf("{\"plain_tokens_per_s\": %.3f, \"governed_tokens_per_s\": %.3f}\n", plain, by_rule);
+            std::fflush(stdout);
+        }
         return 0;
     }
 
@@ -209,7 +216,7 @@ int main(int argc, char ** argv) {
     }
     double width = 0;
     const double rate    = rate_of(length, block);
-    const double by_rule = governed(pair, block, rate, 400, width);
+    const double by_rule = governed(pair, block, rate, 400, HUGE_VAL, width);
     int          fixed_width = 1;
     device measured = { pair.info.device.description, true, median(plain), {} };
     for (const auto & [w, times] : widths) {
