@@ -11,7 +11,11 @@ from app.errors import OutputError, valid_text
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Make `path` hold `text`, in UTF-8; its folder too. It stays as it was on `OSError`."""
+    """Make `path` hold `text`, in UTF-8; its folder too. It stays as it was on `OSError`.
+
+    Where it is a link, as to a file that is kept with others, what it leads to is replaced.
+    """
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     part = Path(name)

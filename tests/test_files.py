@@ -19,6 +19,18 @@ def test_it_makes_folder_and_file(tmp_path: Path) -> None:
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links are made by anybody there")
+def test_a_link_still_leads_to_its_file(tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept" / "settings.toml", tmp_path / "settings.toml"
+    kept.parent.mkdir()
+    link.symlink_to(kept)
+    for text in ("new", "newer"):  # also where it leads to nothing yet
+        replace_text(link, text)
+        assert link.is_symlink()
+        assert kept.read_text() == text
+    assert list(kept.parent.iterdir()) == [kept]
+
+
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_what_fails_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException

@@ -126,11 +126,7 @@ class Job:
         if (going := cls.going(root, model.id, tools)) is not None:
             going._check_wanted(weight_type, recipe, keep_source)
             return going
-        if (root / model.id).exists():
-            raise OptionError(
-                f"`{root / model.id}` is there already.",
-                remedy="Remove that model first, if you want to get it again.",
-            )
+        _check_free(root / model.id)
         return cls(
             root,
             Journal(
@@ -197,7 +193,7 @@ class Job:
                 self._note(self.journal.at(Step.DOWNLOAD))
             case Repair.CONVERT if self.journal.folders:
                 with self._locked():
-                    if self._place.exists() and Journal.read(self._work) is not None:
+                    if self._placed and Journal.read(self._work) is not None:
                         shutil.rmtree(self._place, ignore_errors=True)
                 self._note(self.journal.at(Step.DOWNLOAD))  # which looks whether all is there
 
@@ -224,7 +220,7 @@ class Job:
         with self._locked():
             _log.info("Giving up `%s`.", self.journal.id)
             self._forget()
-            if self.journal.step in (Step.VERIFY, Step.CHECK):
+            if self._placed:
                 shutil.rmtree(self._place, ignore_errors=True)
         shutil.rmtree(self._work, ignore_errors=True)
 
@@ -304,6 +300,7 @@ class Job:
             place, lambda part: on_state(state(Step.VERIFY, part, f"{part:.0%}")), cancel
         )
         if not moved:
+            _check_free(self._place)
             passport.write(self._pair)
             self._pair.rename(self._place)
         self._note(self.journal.at(Step.CHECK))
@@ -347,6 +344,13 @@ class Job:
                 f"{has.title} is under way as {way}{', without keeping its originals' * unkept}.",
                 remedy="Go on without these options, or give it up (`--discard`) and begin anew.",
             )
+
+    @property
+    def _placed(self) -> bool:
+        """Whether what this job made is in its place already; else what is there is not its own."""
+        return self.journal.step is Step.CHECK or (
+            self.journal.step is Step.VERIFY and not self._pair.exists()
+        )
 
     def _local(self) -> dict[str, HubSource]:
         """The sources that are on this machine already."""
@@ -428,6 +432,15 @@ class Job:
                 f"`{error.filename or self._root}` cannot be written: {error.strerror or error}.",
                 remedy="Check its permissions, or choose another folder for models.",
             ) from error
+
+
+def _check_free(place: Path) -> None:
+    """Raise `OptionError` where a model is in `place`."""
+    if place.exists():
+        raise OptionError(
+            f"`{place}` is there already.",
+            remedy="Remove that model first, if you want to get it again.",
+        )
 
 
 def _weights_in(folder: Path | None) -> int:

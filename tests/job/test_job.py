@@ -313,6 +313,28 @@ def test_given_up(hub: Hub, cache: Path, root: Path, tmp_path: Path) -> None:
     assert not list(cache.rglob(BIG))
 
 
+def test_a_folder_that_came_into_its_place_meanwhile_stays(
+    hub: Hub, cache: Path, root: Path, tools: Tools
+) -> None:
+    other = root / MODEL.id / "target.gguf"
+
+    def meanwhile(state: State) -> None:
+        if state.step is Step.VERIFY and not other.exists():
+            other.parent.mkdir()
+            other.write_text("somebody's own")
+
+    job = start(root, tools)
+    with pytest.raises(OptionError, match="there already"):
+        job.run(meanwhile)
+    job.repair(Repair.CONVERT)
+    assert other.exists()
+    with pytest.raises(OptionError, match="there already"):
+        job.run()
+    job.discard()
+    assert other.read_text() == "somebody's own"
+    assert not list(cache.rglob(BIG))
+
+
 def test_a_journal_that_cannot_be_read_costs_no_list(root: Path, tmp_path: Path) -> None:
     folder = root / FOLDER / MODEL.id
     folder.mkdir(parents=True)
