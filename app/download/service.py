@@ -118,6 +118,13 @@ def forget(found: Iterable[Found]) -> int:
     return freed
 
 
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Bytes of a file that no transfer brought: they tell nothing of its pace."""
+
+    bytes: int
+
+
 class _Stalled(Exception):
     """Too few bytes in too long a time."""
 
@@ -138,6 +145,8 @@ class _Watch:
             case Path():
                 self._cache = message
                 self._meter.forgive()  # until here the child only started
+            case _Here():
+                self.done += message.bytes
             case int():
                 self.done += message
                 self._meter.add(max(0, message))
@@ -200,7 +209,14 @@ def _fetch(report: Report, listings: tuple[Listing, ...], access: Access) -> tup
     report(hub.cache)
     for listing in listings:
         for file in listing.files:
-            fetch_file(hub, listing, file, report, lambda name: report((f"Checking {name}", 5.0)))
+            fetch_file(
+                hub,
+                listing,
+                file,
+                on_bytes=report,
+                on_here=lambda count: report(_Here(count)),
+                on_check=lambda name: report((f"Checking {name}", 5.0)),
+            )
     return tuple(_snapshot(hub.cache, listing) for listing in listings)
 
 

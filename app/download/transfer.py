@@ -39,26 +39,34 @@ class _Wrong(Exception):
 
 
 def fetch_file(
-    hub: Hub, listing: Listing, file: RemoteFile, on_bytes: OnBytes, on_check: Callable[[str], None]
+    hub: Hub,
+    listing: Listing,
+    file: RemoteFile,
+    on_bytes: OnBytes,
+    on_here: OnBytes,
+    on_check: Callable[[str], None],
 ) -> None:
     """Have `file` whole and checked in the cache of the hub, where its tools find it.
 
-    Raises `DownloadError` and its kinds, `NoSpaceError`.
+    `on_bytes` is told what comes, `on_here` what was here already. Raises `DownloadError` and its
+    kinds, `NoSpaceError`.
     """
-    counted = 0  # of this file's bytes, what `on_bytes` was told
+    counted = 0  # of this file's bytes, what was told
 
-    def tell(count: int) -> None:
+    def tell(count: int, to: OnBytes = on_bytes) -> None:
         nonlocal counted
         counted += count
-        on_bytes(count)
+        to(count)
 
     for last in (False, True):
         place = hub.whole(listing, file)
         if place is None:
             place = hub.part(listing, file)
-            tell(size_of(place) - counted)
+            tell(size_of(place), on_here)
             _grow(hub, listing, file, place, tell)
-        tell(file.bytes - counted)
+            tell(file.bytes - counted)
+        else:
+            tell(file.bytes, on_here)
         on_check(file.name)
         found = _digest(place, file, lambda: on_check(file.name))
         if found == file.etag:

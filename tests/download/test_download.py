@@ -13,6 +13,8 @@ import pytest
 from app.catalog import HubSource
 from app.download import Access, Found, Listing, Pace, Patience, fetch, forget, look
 from app.download import hub as client_module
+from app.download.meter import Meter
+from app.download.service import _Here, _Watch
 from app.download.transfer import fetch_file
 from app.errors import AccessError, DownloadError, NoSpaceError, UnsupportedModelError
 from app.jobs import CancelToken, JobCancelled
@@ -43,20 +45,24 @@ class Client:
     def __init__(self, hub: client_module.Hub) -> None:
         self.hub = hub
         self.bytes = 0
+        self.here = 0
 
     def list(self) -> Listing:
         return self.hub.list(HubSource(REPO))
 
     def get(self) -> Path:
-        """The folder, and in `bytes` what was counted."""
-        listing, self.bytes = self.list(), 0
+        """The folder, in `bytes` what came and in `here` what was here already."""
+        listing, self.bytes, self.here = self.list(), 0, 0
         for file in listing.files:
-            fetch_file(self.hub, listing, file, self._count, lambda name: None)
-        assert self.bytes == listing.bytes
+            fetch_file(self.hub, listing, file, self._count, self._count_here, lambda name: None)
+        assert self.bytes + self.here == listing.bytes
         return self.hub.cache / "models--maker--model" / "snapshots" / listing.commit
 
     def _count(self, count: int) -> None:
         self.bytes += count
+
+    def _count_here(self, count: int) -> None:
+        self.here += count
 
 
 def same(folder: Path, hub: Hub) -> bool:
@@ -231,6 +237,35 @@ def test_rate_and_time_left(hub: Hub, cache: Path) -> None:
     assert rates
     assert any(pace.seconds_left for pace in paces)
     assert all(0 <= pace.done <= pace.total for pace in paces)
+
+
+def test_what_is_here_already_did_not_come(client: Client, hub: Hub) -> None:
+    """At 1 MB/s the time left of 20 GB was told as seconds where a whole file was found."""
+    client.get()
+    assert (client.bytes, client.here) == (client.list().bytes, 0)
+    file = next(file for file in client.list().files if file.name == BIG)
+    whole = client.hub.blob(client.list(), file).read_bytes()
+    client.hub.blob(client.list(), file).unlink()
+    client.hub.part(client.list(), file).write_bytes(whole[:1000])
+    client.get()
+    assert client.bytes == len(whole) - 1000
+    client.get()
+    assert client.bytes == 0
+
+
+def test_the_pace_is_that_of_what_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0
+    monkeypatch.setattr("app.download.service.Meter", lambda patience: Meter(patience, lambda: now))
+    paces: list[Pace] = []
+    watch = _Watch(20_000, paces.append, Patience(30.0, 100, 1), margin=0)
+    for now in range(8):
+        watch.take(10)
+        if now == 4:
+            watch.take(_Here(8_000))
+        watch.look()
+    assert paces[-1].done == 8_080
+    assert paces[-1].rate == pytest.approx(10)
+    assert paces[-1].seconds_left == pytest.approx((20_000 - 8_080) / 10)
 
 
 def test_a_disk_that_fills_pauses_the_download(hub: Hub, cache: Path) -> None:

@@ -287,12 +287,13 @@ def test_a_hint_goes_on_where_the_drafter_agrees_with_it(cold: LoadedPair, gover
     # The text itself: what the drafter does not know comes out of it.
     right = rounds(lambda at: text[at : at + 15])
     hinted = [made for made in right if made.own < len(made.drafted)]
-    assert hinted
     assert all(len(made.emitted) == len(made.drafted) + 1 for made in hinted)
-    assert len(right) < len(alone)
     # As the drafter begins, and then nonsense: as far as both agree it holds.
     wrong = rounds(lambda at: [*text[at : at + 3], *[5] * 12])
-    assert any(made.own < len(made.drafted) for made in wrong)
+    if not governed:  # by how many rows pay here, none of them may come out of the hint
+        assert hinted
+        assert len(right) < len(alone)
+        assert any(made.own < len(made.drafted) for made in wrong)
     # Another beginning, or too few tokens: as if there were none.
     for other in ([5] * 15, text[:1]):
         assert all(made.own == len(made.drafted) for made in rounds(lambda _, o=other: o))
