@@ -30,6 +30,19 @@ def replace_text(path: Path, text: str) -> None:
         raise
 
 
+def set_aside(path: Path) -> Path:
+    """Give what cannot be read a name of its own beside it, `NAME.broken`, and return that.
+
+    An earlier one keeps its name. Raises `OSError`.
+    """
+    broken, number = path.with_name(f"{path.name}.broken"), 1
+    while os.path.lexists(broken):
+        number += 1
+        broken = path.with_name(f"{path.name}.broken-{number}")
+    path.replace(broken)
+    return broken
+
+
 def is_full(error: OSError) -> bool:
     """Whether it says that a disk, or the user's share of it, is full."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from app.errors import OptionError, OutputError
-from app.files import replace_text
+from app.files import replace_text, set_aside
 from app.settings import Settings
 
 CHOICES: Final = (
@@ -111,10 +111,9 @@ def load(path: Path) -> Presets:
     except OSError as error:
         return Presets({}, f"The presets in `{path}` cannot be read: {error.strerror}.")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        broken = path.with_name(f"{path.name}.broken")
         _log.warning("The presets in `%s` cannot be read: %s", path, error)
         try:
-            path.replace(broken)
+            broken = set_aside(path)
         except OSError:
             return Presets({}, f"The presets in `{path}` cannot be read.")
         return Presets(
@@ -123,9 +122,11 @@ def load(path: Path) -> Presets:
 
 
 def save(path: Path, presets: dict[str, ChatOptions]) -> None:
-    """Raises `OutputError`; the file is as it was then."""
+    """Raises `OutputError`; the file is as it was then. One that cannot be read is set aside."""
     tables = {name: preset.table() for name, preset in presets.items()}
     try:
+        if load(path).problem and path.is_file():
+            set_aside(path)
         replace_text(path, json.dumps({"version": 1, "presets": tables}, indent=2))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error

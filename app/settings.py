@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args, get_type_hints
 
 from app import limits
 from app.errors import OptionError, OutputError
-from app.files import replace_text
+from app.files import replace_text, set_aside
 from app.limits import Range
 
 VERSION: Final = 4
@@ -123,14 +123,12 @@ def load(path: Path) -> Loaded:
 def save(path: Path, settings: Settings) -> None:
     """Replace `path` whole, or leave it as it was and raise `OutputError`.
 
-    Keys in it that this version does not know stay.
+    Keys in it that this version does not know stay, and a file that cannot be read is set aside.
     """
     chosen = {f.name: getattr(settings, f.name) for f in fields(settings)}
-    table = chosen | _newer(path, chosen)
-    lines = [
-        f"{_key(name)} = {_toml(value)}\n" for name, value in table.items() if value is not None
-    ]
     try:
+        table = chosen | _newer(path, chosen)
+        lines = [f"{_key(name)} = {_toml(v)}\n" for name, v in table.items() if v is not None]
         replace_text(path, "".join(lines))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -183,7 +181,11 @@ def _newer(path: Path, chosen: dict[str, Any]) -> dict[str, Any]:
     """What the file at `path` holds for a newer version: unknown keys, and its number."""
     try:
         table = _read(path)
-    except (OSError, ValueError, RecursionError):
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:  # edited by hand meanwhile, say
+        if path.is_file():
+            _log.warning("The settings cannot be read (%s): now `%s`.", error, set_aside(path))
         return {}
     kept = {name: value for name, value in table.items() if name not in chosen}
     return kept | {"version": max(VERSION, _version(table))}
@@ -218,10 +220,9 @@ def _bad(name: str, value: Any, remedy: str) -> OptionError:
 
 def _set_aside(path: Path, error: Exception) -> str:
     """Rename a file that cannot be read, and tell."""
-    broken = path.with_name(f"{path.name}.broken")
     problem = f"The settings in `{path}` cannot be read ({error}), so the defaults are used."
     try:
-        path.replace(broken)
+        broken = set_aside(path)
     except OSError as failed:
         return f"{problem} The file could not be set aside: {failed.strerror or failed}."
     return f"{problem} The file is kept as `{broken}`."

@@ -67,6 +67,23 @@ def test_a_broken_file_is_set_aside(tmp_path: Path, content: str) -> None:
     assert (tmp_path / "presets.json.broken").is_file()
 
 
+def test_what_could_not_be_read_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "presets.json"
+    presets.save(file, {"Terse": TERSE})
+    before = file.read_bytes()
+
+    def refused(self: Path, **_: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", refused)
+        presets.save(file, {"Other": TERSE})
+    assert list(presets.load(file).presets) == ["Other"]
+    assert (tmp_path / "presets.json.broken").read_bytes() == before
+
+
 def test_a_disk_that_refuses_is_told(tmp_path: Path) -> None:
     (tmp_path / "presets.json").mkdir()
     with pytest.raises(OutputError):

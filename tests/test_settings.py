@@ -158,11 +158,15 @@ def test_what_a_newer_version_wrote_survives_a_save(file: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"theme = ", b"\xff", b"a = " + b"[" * 9999])
-def test_a_broken_file_is_saved_over(file: Path, content: bytes) -> None:
+def test_a_file_that_broke_meanwhile_is_kept(file: Path, content: bytes) -> None:
+    """Each of them, as of one who edits it by hand while the window is open."""
     file.parent.mkdir()
-    file.write_bytes(content)
-    settings.save(file, Settings())
-    assert settings.load(file) == (Settings(), ())
+    for turn in (b"", b"# again\n"):
+        file.write_bytes(turn + content)
+        settings.save(file, Settings())
+        assert settings.load(file) == (Settings(), ())
+    kept = [path.read_bytes() for path in sorted(file.parent.glob("settings.toml.broken*"))]
+    assert kept == [content, b"# again\n" + content]
 
 
 def test_a_value_that_no_file_can_hold(file: Path) -> None:
