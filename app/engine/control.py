@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.binding import NativePair, Sampling
-from app.engine.messages import Control
+from app.engine.answering import check_numbers
+from app.engine.messages import Control, LoadedModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 def control(
     pair: NativePair,
+    model: LoadedModel,
     prompt: Sequence[int],
     plain: Sequence[int],
     at: int,
@@ -33,12 +35,14 @@ def control(
     over `rows`, with the penalties and biases of `sampling`. Forgets what the pair held.
 
     Where `closing` stands in `plain`, the engine ended the thinking with it: it is read there, as
-    it was then, and not chosen.
+    it was then, and not chosen. Raises NonFiniteError.
     """
     behind = _behind(plain[:at], closing)
 
     def read(end: int) -> int:
-        return pair.prompt([*prompt, *plain[:end]], drafting=False, sampling=sampling)[0]
+        token, _ = pair.prompt([*prompt, *plain[:end]], drafting=False, sampling=sampling)
+        check_numbers(token, pair, model)
+        return token
 
     pair.reset()
     read(0)
@@ -48,7 +52,7 @@ def control(
             start = behind[start]
             read(start)
         else:
-            pair.round(0)
+            check_numbers(pair.round(0).emitted[-1], pair, model)
             start += 1
     before = [*prompt, *plain[:at]]
     one = penalised(pair.last_logits(0), before, sampling)
@@ -63,6 +67,7 @@ def control(
         else:
             end = min([start + rows, *(place for place in behind if place > start)])
             emitted = pair.round_given(plain[start + 1 : end]).emitted
+            check_numbers(emitted[-1], pair, model)
         wanted = plain[start + 1 : start + 1 + len(emitted)]
         if at <= start + len(emitted):
             many = penalised(pair.last_logits(at - start - 1), before, sampling)

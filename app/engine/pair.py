@@ -195,7 +195,9 @@ class LoadedPair:
         """See `app.engine.control`."""
         rows = params.block or self.model.block or ROWS
         prompt = self.prompt(chat, think=params.think).tokens
-        return control(self.native, prompt, plain, at, rows, params.sampling, self._closing())
+        return control(
+            self.native, self.model, prompt, plain, at, rows, params.sampling, self._closing()
+        )
 
     # --- measuring ---
 

@@ -83,6 +83,44 @@ def test_it_is_seen_where_it_begins_in_the_middle(
     assert ask(cold, QUESTION, params).answer.token_ids == whole.token_ids
 
 
+@pytest.mark.parametrize(("call", "number"), [("prompt", 1), ("prompt", 2), ("round", 2)])
+def test_a_control_run_ends_with_it_and_neither_with_a_flip_nor_with_an_option(
+    cold: LoadedPair, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    plain = ask(cold, QUESTION, AskParams(max_tokens=12, draft=False)).answer.token_ids
+    calls, original = 0, getattr(NativePair, call)
+
+    def broken(self: NativePair, *args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        made = original(self, *args, **options)
+        if calls < number:
+            return made
+        return (-1, made[1]) if call == "prompt" else replace(made, emitted=(-1,))
+
+    monkeypatch.setattr(NativePair, call, broken)
+    with pytest.raises(NonFiniteError, match="not finite"):
+        cold.control(QUESTION, AskParams(), plain, 8)
+    assert calls == number
+    assert cold.native.position == 0, "what it holds is of no use"
+
+
+def test_a_control_run_over_many_rows_ends_with_it_too(
+    cold: LoadedPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = ask(cold, QUESTION, AskParams(max_tokens=12, draft=False)).answer.token_ids
+    given = NativePair.round_given
+
+    def broken(self: NativePair, draft: Any) -> NativeRound:
+        made = given(self, draft)
+        return replace(made, emitted=(*made.emitted[:-1], -1))
+
+    monkeypatch.setattr(NativePair, "round_given", broken)
+    with pytest.raises(NonFiniteError, match="not finite"):
+        cold.control(QUESTION, AskParams(), plain, 8)
+    assert cold.native.position == 0, "what it holds is of no use"
+
+
 SAMPLERS = [
     Sampling(seed=1),
     Sampling(top_k=0, top_p=0.9, seed=1),
