@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from importlib import metadata
 from pathlib import Path
 
+import llama_cpp
 import pytest
 
 from slipstream_build import toolchain, tree, upstream, wheel
@@ -47,6 +49,18 @@ def test_the_key_follows_every_input(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(tree, kind, lambda sources=sources: sources[:-1])
             assert wheel.content_key("gcc 12") != plain
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="Linux tells what a processor has")
+@pytest.mark.skipif("CMAKE_ARGS" in os.environ, reason="it may be built for another processor")
+def test_the_engine_is_built_for_the_processor_at_hand() -> None:
+    """It was for the least of all once, and a seventh as fast, since its wheel holds no times."""
+    has = Path("/proc/cpuinfo").read_text("utf-8")
+    if " avx2 " not in has:
+        pytest.skip("the processor has nothing to look for")
+    assert "AVX2 = 1" in llama_cpp.llama_print_system_info().decode()
+    assert "-DGGML_NATIVE=ON" in wheel.cmake_defines("commit")
+    assert "-DGGML_NATIVE=OFF" in wheel.cmake_defines("commit", wheel.PORTABLE)
 
 
 def test_a_native_test_belongs_to_the_tools_and_not_to_the_wheel() -> None:

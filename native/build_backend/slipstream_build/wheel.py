@@ -21,6 +21,7 @@ from .upstream import NATIVE, Upstream, load
 # What is switched on here is built only when asked for.
 DEFINES = {
     "CMAKE_BUILD_TYPE": "Release",
+    "GGML_NATIVE": "ON",  # else off where SOURCE_DATE_EPOCH is set, as for a wheel without times
     "BUILD_SHARED_LIBS": "ON",
     "CMAKE_BUILD_RPATH_USE_ORIGIN": "ON",  # programs find the libraries beside them, if moved too
     "LLAVA_BUILD": "OFF",
