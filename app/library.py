@@ -155,8 +155,11 @@ class Library:
                 f"{known.title} is not on this machine.",
                 remedy=f"Get it in the list of models, or run `slipstream pull {known.id}`.",
             )
+        raise self._unknown(model)
+
+    def _unknown(self, model: str) -> NoModelError:
         ids = ", ".join(f"`{status.id}`" for status in self.models())
-        raise NoModelError(
+        return NoModelError(
             f"There is no model or folder `{model}`.",
             remedy=f"Use one of {ids}, or a folder with `target*.gguf` in it.",
         )
@@ -175,9 +178,12 @@ class Library:
     ) -> None:
         """Whether the files of `model` are still those that were made.
 
-        Raises `ModelFileError` if they are not, or if nothing tells what they should be.
+        Raises `ModelFileError` if they are not, or if nothing tells what they should be, and
+        `NoModelError` for a name that is none.
         """
         folder = self._folder(model)
+        if folder is None and all(status.id != model for status in self.models()):
+            raise self._unknown(model)
         passport = None if folder is None else Passport.read(folder)
         if folder is None or passport is None:
             raise ModelFileError(

@@ -272,6 +272,8 @@ def test_verified_again(library: Library, got: Path) -> None:
         library.verify("got")
     with pytest.raises(ModelFileError, match="no passport"):
         library.verify("demo")
+    with pytest.raises(NoModelError, match="no model or folder `gut`"):
+        library.verify("gut")
 
 
 def test_last_used(library: Library, got: Path) -> None:
