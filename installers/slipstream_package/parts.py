@@ -187,9 +187,8 @@ def _rust_within(distribution: metadata.Distribution) -> Part | None:
     name, inside = distribution.metadata["Name"], tuple(crates.within(distribution))
     if not inside:
         return None
-    told = "each its own, see the text"
-    return Part(f"Crates within {name}", distribution.version, "generic", told,
-                crates.text(inside), inside)  # fmt: skip
+    licence, text = "each its own, see the text", crates.text(inside)
+    return Part(f"Crates within {name}", distribution.version, "generic", licence, text, inside)
 
 
 def _licence(distribution: metadata.Distribution) -> str:
