@@ -40,6 +40,11 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
+// As slip_round_governed sees it.
+bool built_graphs(const opened_pair & pair, const slip_round_result & result) {
+    return pair.info.device.kind != SLIP_DEVICE_CPU && result.n_graphs_rebuilt > 0;
+}
+
 double round_ms(opened_pair & pair, int n_draft, slip_round_result & result) {
     const double start = now_ms();
     result = pair.round(n_draft);
@@ -91,9 +96,18 @@ double rate_of(double length, int block) {
     return low;
 }
 
+// A governor as one of that pair begins: a card's knows what rounds take.
+slip_governor new_governor(opened_pair & pair) {
+    slip_governor governor(pair.info.block);
+    if (std::string(pair.info.device.name).rfind("CUDA", 0) == 0) {
+        governor.set_costs(pair.costs());
+    }
+    return governor;
+}
+
 // Tokens a second under the governor at that acceptance, and the mean width it chose.
 double governed(opened_pair & pair, int block, double rate, int tokens, double most_ms, double & mean_width) {
-    slip_governor governor(block);
+    slip_governor governor = new_governor(pair);
     std::mt19937 random(1);
     pair.read_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
     double total = 0;
@@ -106,7 +120,7 @@ double governed(opened_pair & pair, int block, double rate, int tokens, double m
         while (accepted < width - 1 && std::generate_canonical<double, 32>(random) < rate) {
             ++accepted;
         }
-        governor.record(width, accepted, width - 1, ms);
+        governor.record(width, accepted, width - 1, ms, built_graphs(pair, result));
         total  += ms;
         done   += 1 + accepted;
         widths += width;
@@ -123,7 +137,7 @@ struct outcome { double answer, window, settled, share; };
 
 outcome on_text(opened_pair & pair, const device & d, const text & t, int block) {
     constexpr int k_tokens = 600;
-    slip_governor governor(block);
+    slip_governor governor = new_governor(pair);
     std::mt19937  random(1);
     governor.begin_answer();
     pair.read_prompt(k_prompt, true, SLIP_VERIFY_GREEDY);
@@ -134,7 +148,9 @@ outcome on_text(opened_pair & pair, const device & d, const text & t, int block)
         ms = round_ms(pair, width - 1, result);
         return width;
     };
-    const auto times = decode(d, t, k_tokens, random, choose, [&](int width, int accepted, int) { governor.record(width, accepted, width - 1, ms); });
+    const auto times = decode(d, t, k_tokens, random, choose, [&](int width, int accepted, int) {
+        governor.record(width, accepted, width - 1, ms, built_graphs(pair, result));
+    });
     const double settled = rate(times, k_settled, times.size());
     return { rate(times, 0, times.size()), worst_window(times), settled, settled / best_fixed(d, t, k_tokens, 8) };
 }

@@ -135,8 +135,7 @@ def _ask(port: int, n_predict: int, run: object) -> dict[str, float]:
     body = {
         "prompt": f"{'word ' * 300}{run}",
         "n_predict": n_predict,
-        "temperature": 0,
-        "ignore_eos": True,
+        "temperature": 0,  # and no bias, as to ignore the end: that takes the choice to the host
         "cache_prompt": False,
     }
     request = urllib.request.Request(
@@ -146,4 +145,6 @@ def _ask(port: int, n_predict: int, run: object) -> dict[str, float]:
     )
     with urllib.request.urlopen(request, timeout=600) as reply:
         timings: dict[str, float] = json.load(reply)["timings"]
+    if timings["predicted_n"] < n_predict:
+        progress(f"an answer ended after {timings['predicted_n']} of {n_predict} tokens")
     return timings

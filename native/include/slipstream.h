@@ -319,7 +319,7 @@ typedef struct slip_round_result {
     int32_t  emitted[SLIP_MAX_BLOCK + 1]; /* n_accepted + 1 tokens; the last is -1 where its logits are not finite: no round may follow */
     int32_t  n_syncs;          /* times the host waited for the device */
     int32_t  n_graphs_run;     /* graphs launched: draft, verify, and feeding apart from both */
-    int32_t  n_graphs_rebuilt; /* of those, graphs that could not be reused */
+    int32_t  n_graphs_rebuilt; /* of those, graphs that were built anew, or that the device captured or evaluated node by node */
     int32_t  bytes_to_host;    /* tokens, and logits where the host samples */
     int64_t  draft_us;         /* -1 on a GPU: it works on while the host prepares the verify, */
     int64_t  verify_us;        /* ... and this is the time of both */

@@ -13,6 +13,24 @@ bool slip_device_is_gpu(ggml_backend_dev_t device) {
     return type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
 }
 
+using read_stats = void (*)(uint64_t * n_direct, uint64_t * n_captured, uint64_t * n_launched);
+
+static read_stats stats_of(ggml_backend_dev_t device) {
+    return (read_stats) ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(device), "ggml_backend_cuda_graph_stats");
+}
+
+bool slip_device_captures_graphs(ggml_backend_dev_t device) {
+    return stats_of(device) != nullptr;
+}
+
+int32_t slip_device_graphs_built(ggml_backend_dev_t device) {
+    uint64_t n_direct = 0, n_captured = 0, n_launched = 0;
+    if (const read_stats read = stats_of(device)) {
+        read(&n_direct, &n_captured, &n_launched);
+    }
+    return int32_t(n_launched > 0 ? n_direct + n_captured : 0); // no card launches any where graphs are switched off
+}
+
 std::vector<ggml_backend_dev_t> slip_devices() {
     std::vector<ggml_backend_dev_t> devices;
     for (size_t i = 0; i < ggml_backend_dev_count(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "ggml-backend.h"
 
+#include <cstdint>
 #include <vector>
 
 // All devices that can hold a model, the CPU first.
@@ -16,6 +17,13 @@ ggml_backend_dev_t slip_device_find(const char * name);
 
 // Whether it is a graphics card; costs nothing, unlike a description, which asks it for its memory.
 bool slip_device_is_gpu(ggml_backend_dev_t device);
+
+// Graphs that CUDA captured, or evaluated node by node where others are launches of captured ones, since the process began;
+// 0 of other devices.
+int32_t slip_device_graphs_built(ggml_backend_dev_t device);
+
+// Whether it may capture graphs.
+bool slip_device_captures_graphs(ggml_backend_dev_t device);
 
 slip_device slip_device_describe(ggml_backend_dev_t device);
 

@@ -258,6 +258,10 @@ void slip_drafter::embed(llama_token token, float * out) const {
     }
 }
 
+bool slip_drafter::on_gpu() const {
+    return slip_device_is_gpu(ggml_backend_get_device(backend_));
+}
+
 bool slip_drafter::flash_supported() const {
     ggml_context_ptr ctx(ggml_init({ ggml_tensor_overhead() * 8, nullptr, true }));
     const auto heads = [&](ggml_type type, int64_t n, int64_t n_heads) {
@@ -398,8 +402,10 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
 }
 
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
-    const int32_t end = position() + shape_.block;
-    return round_graph(std::min(n_cells_full_, padded(end)), std::min(n_ring_, padded(end)), n_out, hidden, head_->whole());
+    // As the target's cache grows (cuda-kv-steps): a graph that a card captured lasts, and cells that nobody sees cost it little.
+    const int32_t end = slip_device_captures_graphs(ggml_backend_get_device(backend_)) ? GGML_PAD(position() + shape_.block, 1024) :
+        padded(position() + shape_.block);
+    return round_graph(std::min(n_cells_full_, end), std::min(n_ring_, end), n_out, hidden, head_->whole());
 }
 
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden, bool whole) {
@@ -472,6 +478,14 @@ void slip_drafter::queue(int32_t n_rows) {
     }
 }
 
+bool slip_drafter::bring(int32_t n_rows) {
+    if (!on_gpu() || waits_ || n_queued_ + n_rows > shape_.block) {
+        return false;
+    }
+    copy_features(0, n_rows, features_, n_queued_);
+    return true;
+}
+
 // Feeds `n_rows` of the features that `g` reads, without a block behind them.
 void slip_drafter::feed(const graph & g, int32_t n_rows) {
     fill_rows(n_rows, g.n_rows);
@@ -495,8 +509,7 @@ void slip_drafter::run_block(const graph & g, llama_token anchor) {
 const ggml_tensor * slip_drafter::draft(llama_token anchor, int32_t n_draft) {
     // A graphics card reads the head for one row and for all of them in about the same time, and a graph for each
     // number of rows has to be made first.
-    const bool is_gpu = ggml_backend_dev_type(ggml_backend_get_device(backend_)) == GGML_BACKEND_DEVICE_TYPE_GPU;
-    const graph & g = round_graph(is_gpu ? shape_.block - 1 : n_draft, false);
+    const graph & g = round_graph(on_gpu() ? shape_.block - 1 : n_draft, false);
     run_block(g, anchor);
     drafted_ = *g.result;
     drafted_.ne[0] = n_draft;

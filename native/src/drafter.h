@@ -88,6 +88,11 @@ public:
     // Feeds them at once when they do not fit the queue.
     void queue(int32_t n_rows);
 
+    // The same for a pass that is on its way, of which the host does not know yet how many rows stay: all `n_rows` are
+    // copied behind the queue by the device, and keep() says how many are queued. False where a copy would stop the host.
+    bool bring(int32_t n_rows);
+    void keep(int32_t n_rows) { n_queued_ += n_rows; }
+
     // Queues the work of one block behind all queued features: I32 [n_draft] tokens on
     // backend(), valid until the next call. 1 <= n_draft < block. They also go to the host:
     // see drafted().
@@ -153,6 +158,7 @@ private:
     ggml_tensor * attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g);
     ggml_tensor * norm(ggml_context * ctx, ggml_tensor * x, ggml_tensor * weight) const;
 
+    bool on_gpu() const;
     void copy_features(int32_t first_row, int32_t n_rows, ggml_tensor * to, int32_t at);
     void feed(const graph & g, int32_t n_rows);
     void run_block(const graph & g, llama_token anchor);

@@ -23,6 +23,7 @@ constexpr int32_t k_sure   = 3;    // times of a width that are enough
 constexpr int32_t k_stale  = 64;   // rounds after which fewer are forgotten
 constexpr int32_t k_small  = 6;    // the widest try before any width was timed: on a slow device it is a loss
 constexpr double  k_unlikely = 1.5; // of what a first time should be: it is believed when it happens again
+constexpr int32_t k_building = 2;  // rounds of a new shape that a device builds graphs in: it evaluates one, and captures the next
 constexpr double  k_hiccup = 1.3;  // of two like rounds, where one met something else
 constexpr double  k_hour   = 1.4;  // plain steps that are so much faster than when costs were measured belong to another hour
 constexpr double  k_given  = 1;    // times that what is given counts for, against what rounds say of how true it is
@@ -165,14 +166,22 @@ double slip_governor::balance() const {
     for (int32_t w = 1; w <= block_; ++w) {
         out -= rounds_[w] * steps(w);
     }
+    for (const round & r : recent_) {
+        out -= beyond(r);
+    }
     return out;
+}
+
+// What a round took while its device built graphs may be what the width takes, until one was timed.
+double slip_governor::beyond(const round & r) const {
+    return times_[r.width].n == 0 ? std::max(0.0, r.built - steps(r.width)) : 0;
 }
 
 // What may still be lost, in plain steps.
 double slip_governor::credit() const {
     double lost = 0, most = 0; // from the best moment of the last tokens on
     for (auto r = recent_.rbegin(); r != recent_.rend(); ++r) {
-        lost += steps(r->width) - r->tokens;
+        lost += steps(r->width) + beyond(*r) - r->tokens;
         most  = std::max(most, lost);
     }
     return std::min(balance() + (1 - k_kept_back) * k_answer_share * double(std::max<int64_t>(tokens_, k_answer)),
@@ -225,14 +234,18 @@ int32_t slip_governor::choose(int32_t most) {
 
 // --- rounds ------------------------------------------------------------------
 
-void slip_governor::record(int32_t width, int32_t accepted, int32_t own, double ms) {
-    time(width, ms);
+void slip_governor::record(int32_t width, int32_t accepted, int32_t own, double ms, bool built) {
+    building_ = built && building_ < k_building ? building_ + 1 : 0;
+    // Building only adds: what is less than was thought is news all the same.
+    if (building_ == 0 || (width > 1 && ms < cost(width))) {
+        time(width, ms);
+    }
     acceptance_.record(1 + own, std::min(accepted, own));
-    count(width, 1 + accepted);
+    count(width, 1 + accepted, building_ > 0 && plain_ms_ > 0 ? ms / plain_ms_ : 0);
 }
 
-void slip_governor::count(int32_t width, int32_t tokens) {
-    recent_.push_back({ width, tokens });
+void slip_governor::count(int32_t width, int32_t tokens, double built) {
+    recent_.push_back({ width, tokens, width > 1 ? built : 0 });
     rounds_[width] += 1;
     tokens_ += tokens;
     for (recent_tokens_ += tokens; recent_tokens_ > k_window; recent_.pop_front()) {

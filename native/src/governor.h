@@ -33,12 +33,12 @@ public:
     slip_reason reason() const { return reason_; }
 
     // What a round did: `accepted` of `width` - 1 drafted tokens, of which the first `own` are the drafter's, in `ms`
-    // milliseconds.
-    void record(int32_t width, int32_t accepted, int32_t own, double ms);
+    // milliseconds. `built`: a device built or captured graphs in it, which the rounds after it are spared.
+    void record(int32_t width, int32_t accepted, int32_t own, double ms, bool built = false);
 
     // What a round gave whose draft was not the drafter's. It says nothing of that, nor of what a draft takes; its gains
     // and losses are the answer's.
-    void count(int32_t width, int32_t tokens);
+    void count(int32_t width, int32_t tokens) { count(width, tokens, 0); }
 
     // A new answer: what is known of texts is kept with less weight, and what the last one lost is
     // no debt of this one, or a short answer that drafted badly would switch drafting off for the next.
@@ -63,6 +63,7 @@ private:
 
     using by_width = std::array<double, SLIP_MAX_BLOCK + 1>;
 
+    void   count(int32_t width, int32_t tokens, double built);
     void   time(int32_t width, double ms);
     bool   sure() const;
     bool   forget(int32_t unused);
@@ -82,13 +83,15 @@ private:
     double  plain_ms_ = 0;                        // of the last plain steps
     double  last_ms_  = 0;                        // of the round before
     bool    doubted_ = false;                     // whether the last drafted one took too long to be believed at once
+    int32_t building_ = 0;                        // rounds in a row that were not timed, since graphs were built in them
     int32_t patience_;                            // rounds after which an answer begins without few old times, where no width is sure
     int32_t last_ = 1, in_row_ = 0;               // its width; and how many were like it, plain or drafted
 
     slip_acceptance acceptance_;
 
     // The answer so far.
-    struct round { int32_t width, tokens; };
+    struct round { int32_t width, tokens; double built; }; // built: what it took, in plain steps, while graphs were built
+    double beyond(const round & r) const;
     std::array<int64_t, SLIP_MAX_BLOCK + 1> rounds_; // of a width
     std::deque<round> recent_;                       // of the last 200 tokens
     int64_t tokens_ = 0, recent_tokens_ = 0;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr llama_seq_id k_seq = 0;
 constexpr int32_t      k_probe_tokens = 64; // context in which costs are measured
+constexpr double       k_costs_ms = 1700, k_warm_up_ms = 400; // for all of them, as far as one of each allows
 
 constexpr int32_t k_no_memory = -2; // of llama_process: no room for the graph
 
@@ -48,7 +49,21 @@ void slip_pair::batch_free::operator()(llama_batch_ext * batch) const {
 slip_pair::slip_pair(const slip_load_options & options) :
     models_(slip_load_models(options, cancelled_)),
     batch_(llama_batch_ext_init(models_.ctx_target.get())),
-    governor_(std::max(1, models_.shape.block)) {}
+    governor_(std::max(1, models_.shape.block)) {
+    if (models_.drafter && models_.draft_device == models_.device && slip_device_captures_graphs(models_.device)) {
+        warm_up();
+    }
+}
+
+// A card evaluates each width once and captures it the second time, for twice what a round takes: now rather than in the
+// first answer, whose governor knows what rounds take.
+void slip_pair::warm_up() {
+    try {
+        governor_.set_costs(measure_costs(k_warm_up_ms));
+    } catch (const slip_failure &) {
+        reset(); // whatever it is, the first prompt meets it and says so
+    }
+}
 
 const llama_vocab * slip_pair::vocab() const {
     return llama_model_get_vocab(models_.target.get());
@@ -327,6 +342,7 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
     throw_if_cancelled();
     n_draft = widest(n_draft);
     counts_ = {};
+    const int32_t built_before = slip_device_graphs_built(models_.device);
 
     slip_round_result result = {};
     result.size = sizeof(result);
@@ -360,6 +376,7 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
 
     const int32_t n_before = position();
     target_pass(tokens.data(), 1 + n_draft, 1 + n_draft);
+    const bool brought = drafting_ && models_.drafter->bring(1 + n_draft);
     wait();
     const int64_t t_verified = now_us();
     for (int32_t i = 0; !given && i < n_draft; ++i) {
@@ -384,7 +401,11 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
     held_.resize(n_held);
     if (drafting_) {
         models_.drafter->record(result.emitted, accepted, n_own);
-        models_.drafter->queue(1 + accepted);
+        if (brought) {
+            models_.drafter->keep(1 + accepted);
+        } else {
+            models_.drafter->queue(1 + accepted);
+        }
     }
     const int64_t t_end = now_us();
 
@@ -394,8 +415,8 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
     result.n_own            = n_own;
     result.head_rows        = drafts ? models_.drafter->rows_read() : 0;
     result.n_syncs          = counts_.syncs + drafter.waited;
-    result.n_graphs_rebuilt = counts_.rebuilt + drafter.rebuilt;
     result.n_graphs_run     = counts_.launched + drafter.launched;
+    result.n_graphs_rebuilt = std::min(result.n_graphs_run, std::max(counts_.rebuilt + drafter.rebuilt, slip_device_graphs_built(models_.device) - built_before));
     result.bytes_to_host    = sizeof(llama_token) * (drafts ? n_draft : 0) +
         (1 + n_draft) * (sampler_.on_device() ? sizeof(llama_token) : sizeof(float) * llama_vocab_n_tokens(vocab()));
     // A device works on while the host goes ahead: there the two phases are one.
@@ -436,7 +457,9 @@ slip_round_result slip_pair::governed_round(int32_t n_draft, const slip_hint & h
     const int32_t width = governor_.choose(1 + widest(n_draft));
     const int64_t start = now_us();
     slip_round_result result = round(width - 1, hint);
-    governor_.record(1 + result.n_drafted, result.n_accepted, result.n_own, (now_us() - start) / 1e3);
+    // On a processor a graph that is built anew takes no time that counts.
+    const bool built = models_.on_gpu() && result.n_graphs_rebuilt > 0;
+    governor_.record(1 + result.n_drafted, result.n_accepted, result.n_own, (now_us() - start) / 1e3, built);
     result.reason = governor_.reason();
     return result;
 }
@@ -457,13 +480,17 @@ void slip_pair::set_learned(const slip_learned & learned) {
 }
 
 slip_costs slip_pair::measure_costs() {
+    return measure_costs(k_costs_ms);
+}
+
+slip_costs slip_pair::measure_costs(double limit_ms) {
     if (!models_.draft) {
         throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");
     }
     if (models_.n_ctx < 2) {
         throw slip_failure(SLIP_ERROR_CONTEXT, "A context of one token has no room for a step.", "Choose a larger context.");
     }
-    constexpr double k_limit_ms = 1700, k_long_ms = 150, k_short_ms = 20;
+    constexpr double k_long_ms = 150, k_short_ms = 20;
     const int64_t start = now_us();
     const auto passed = [](int64_t since) { return (now_us() - since) / 1e3; };
 
@@ -502,7 +529,7 @@ slip_costs slip_pair::measure_costs() {
             if (i >= warm) {
                 best = std::min(best, ms);
             }
-            if (std::isfinite(best) && passed(start) + ms > k_limit_ms) {
+            if (std::isfinite(best) && passed(start) + ms > limit_ms) {
                 break;
             }
         }
@@ -526,9 +553,9 @@ slip_costs slip_pair::measure_costs() {
     out.plain     = timed(1, [&] { verify(1); });
     out.draft     = timed(0, [&] { draft(models_.shape.block - 1); });
     out.draft_one = timed(0, [&] { draft(1); });
-    for (const int32_t w : { widest_verify, 8, 4, 2, 12 }) {
+    for (const int32_t w : { widest_verify, 8, 4, 2, 12, 6, 3 }) {
         const double guess = out.verify[widest_verify];
-        const bool in_time = w == widest_verify || passed(start) + 2 * guess < k_limit_ms;
+        const bool in_time = w == widest_verify || passed(start) + 2 * guess < limit_ms;
         if (w > 1 && w <= widest_verify && out.verify[w] == 0 && in_time) {
             out.verify[w] = timed(w, [&] { verify(w); });
         }

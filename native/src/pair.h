@@ -75,6 +75,8 @@ private:
     void    check_known(const int32_t * tokens, int32_t n_tokens) const; // of the vocabulary
     void    set_drafting(bool drafting);
     void    wait();
+    void    warm_up();
+    slip_costs measure_costs(double limit_ms);
     void    read_logits(int32_t first_row, int32_t n_rows, float * out);
 
     std::atomic<bool> cancelled_ { false };

@@ -5,7 +5,7 @@
 
 llama_kept_graphs::llama_kept_graphs() {
     const char * LLAMA_KEPT_GRAPHS = getenv("LLAMA_KEPT_GRAPHS"); // how many, 0: none
-    n_max = LLAMA_KEPT_GRAPHS ? std::clamp(atoi(LLAMA_KEPT_GRAPHS), 0, 64) : 8;
+    n_max = LLAMA_KEPT_GRAPHS ? std::clamp(atoi(LLAMA_KEPT_GRAPHS), 0, 64) : 12;
     graphs.reserve(n_max); // they stay where they are
 }
 
