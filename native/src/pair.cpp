@@ -61,7 +61,7 @@ void slip_pair::warm_up() {
     try {
         governor_.set_costs(measure_costs(k_warm_up_ms));
     } catch (const slip_failure &) {
-        reset(); // whatever it is, the first prompt meets it and says so
+        // whatever it is, the first prompt meets it and says so
     }
 }
 
@@ -484,6 +484,15 @@ slip_costs slip_pair::measure_costs() {
 }
 
 slip_costs slip_pair::measure_costs(double limit_ms) {
+    try {
+        return timed_rounds(limit_ms);
+    } catch (const slip_failure &) {
+        reset(); // of a prompt that nobody gave
+        throw;
+    }
+}
+
+slip_costs slip_pair::timed_rounds(double limit_ms) {
     if (!models_.draft) {
         throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");
     }

@@ -77,6 +77,7 @@ private:
     void    wait();
     void    warm_up();
     slip_costs measure_costs(double limit_ms);
+    slip_costs timed_rounds(double limit_ms);
     void    read_logits(int32_t first_row, int32_t n_rows, float * out);
 
     std::atomic<bool> cancelled_ { false };

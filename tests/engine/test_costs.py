@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -13,6 +14,7 @@ from app.binding.records import Costs
 from app.engine import AskParams, Backend, WidthReason
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
+from app.jobs import JobCancelled
 from app.library import Pair
 
 from .conftest import Asked, ask, chat, opened
@@ -46,6 +48,24 @@ def test_measuring_is_short_and_whole(cold: LoadedPair) -> None:
     assert found.draft_one > 0
     assert found.verify[16] > 0
     assert cold.native.position == 0
+
+
+def test_measuring_that_is_cancelled_leaves_no_prompt(cold: LoadedPair) -> None:
+    for _ in range(20):  # on a busy machine it can be over before
+        timer = threading.Timer(0.01, cold.native.cancel, (True,))
+        timer.start()
+        try:
+            measure_costs(cold.native)
+        except JobCancelled:
+            break
+        finally:
+            timer.join()
+            cold.native.cancel(False)
+    else:
+        pytest.fail("it was never cancelled")
+    assert cold.native.position == 0
+    with pytest.raises(OptionError, match="needs a prompt"):
+        cold.native.round(0)
 
 
 def reasons(asked: Asked) -> list[tuple[WidthReason, int]]:
