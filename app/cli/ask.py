@@ -200,9 +200,15 @@ def _prompt(argument: str) -> str:
         text = _typed("The prompt", argument)
     else:
         try:
-            text = sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+            raw = sys.stdin.buffer.read() if sys.stdin else b""  # it may be closed
+            text = raw.decode("utf-8-sig").rstrip("\r\n")
         except UnicodeError as error:
             raise _not_utf8("The prompt") from error
+        except OSError as error:
+            raise OptionError(
+                f"The prompt cannot be read: {error.strerror or error}.",
+                remedy="Give it as an argument, or by another file.",
+            ) from error
     if not text.strip():
         raise OptionError("The prompt is empty.", remedy="Give it some text.")
     return text

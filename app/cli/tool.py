@@ -52,23 +52,11 @@ def main(
         moving.use_known()
         library = Library.of_user(settings.load(paths.settings_file()).settings.models_folder)
     try:
-        return _run(args, Context(library, engine, console))
-    except SlipstreamError as error:
-        console.failure(type(error).__name__, error.message, error.remedy)
-        return FAILED
-    except KeyboardInterrupt:
-        console.failure("Cancelled", "Cancelled by Ctrl-C.", "")
-        return INTERRUPTED
+        return _told(args, Context(library, engine, console))
     except BrokenPipeError:
-        console.hang_up()
-        return FAILED
-    except Exception as error:
-        _log.exception("unexpected")
-        message = f"Slipstream failed unexpectedly: {error}"
-        remedy = f"Please report it with the end of `{paths.log_file()}`."
-        console.failure(type(error).__name__, message, remedy)
         return FAILED
     finally:
+        console.close()
         log.stop()
 
 
@@ -110,6 +98,27 @@ class _Version(Action):
 
         print(f"slipstream {version('slipstream')} (engine {version('llama-cpp-python')})")
         parser.exit()
+
+
+def _told(args: Namespace, context: Context) -> int:
+    """The exit status. What went wrong is told, to a reader that may be gone by then."""
+    console = context.console
+    try:
+        return _run(args, context)
+    except SlipstreamError as error:
+        console.failure(type(error).__name__, error.message, error.remedy)
+        return FAILED
+    except KeyboardInterrupt:
+        console.failure("Cancelled", "Cancelled by Ctrl-C.", "")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        _log.exception("unexpected")
+        message = f"Slipstream failed unexpectedly: {error}"
+        remedy = f"Please report it with the end of `{paths.log_file()}`."
+        console.failure(type(error).__name__, message, remedy)
+        return FAILED
 
 
 def _run(args: Namespace, context: Context) -> int:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,9 +16,10 @@ import pytest
 from app import paths
 from app.cli.tool import COMMANDS
 from app.engine import FakeEngine
-from tests.cli.support import Slipstream
+from tests.cli.support import Run, Slipstream
 
 ROOT = Path(__file__).parents[2]
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no disk that is full")
 
 
 def test_the_commands_of_this_version() -> None:
@@ -89,6 +91,65 @@ def test_a_reader_that_goes_away(tmp_path: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's redirections")
+class TestStreams:
+    """What a shell may put in place of a terminal."""
+
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> Callable[[str], Run]:
+        """A command line for bash, with `slipstream` in it."""
+        (tmp_path / "target.gguf").touch()
+        script = (
+            "import sys; from app.cli import main; from app.engine import FakeEngine;"
+            "sys.exit(main(sys.argv[1:], engine=FakeEngine))"
+        )
+        start = f"slipstream() {{ {sys.executable} -c '{script}' \"$@\"; }}; "
+
+        def run(line: str) -> Run:
+            done = subprocess.run(
+                ["bash", "-c", start + line],
+                cwd=tmp_path,
+                env={paths.HOME_VARIABLE: str(tmp_path / "home"), "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                text=True,
+            )
+            return Run(done.returncode, done.stdout, done.stderr)
+
+        return run
+
+    def test_no_stderr(self, run: Callable[[str], Run]) -> None:
+        assert run("slipstream ask Hello --model . --json 2>&-").json["finish_reason"] == "stop"
+
+    def test_no_stdin(self, run: Callable[[str], Run]) -> None:
+        done = run("slipstream ask - <&-")
+        assert (done.status, "The prompt is empty" in done.err) == (2, True)
+
+    def test_a_stdin_that_cannot_be_read(self, run: Callable[[str], Run]) -> None:
+        done = run("slipstream ask - 0> there")
+        assert (done.status, "The prompt cannot be read: Bad file descr" in done.err) == (2, True)
+
+    @FULL
+    @pytest.mark.parametrize("command", ["models", "models --json", "ask Hello --model ."])
+    def test_a_full_disk(self, run: Callable[[str], Run], command: str) -> None:
+        done = run(f"slipstream {command} > /dev/full")
+        assert done.status == 1
+        assert "error: What was to be printed cannot be written: No space left" in done.err
+        assert "Traceback" not in done.err
+
+    @FULL
+    def test_a_full_disk_for_what_is_beside_an_answer(self, run: Callable[[str], Run]) -> None:
+        done = run("slipstream ask Hello --model . 2> /dev/full")
+        assert (done.status, done.out) == (0, f"{FakeEngine().script.text}\n")
+
+    @pytest.mark.parametrize("end", ["| true", "2>&1 >/dev/null | true"])
+    def test_a_reader_that_is_gone_when_it_fails(self, run: Callable[[str], Run], end: str) -> None:
+        json = "" if "2>&1" in end else "--json"
+        done = run(f"slipstream ask Hello --model none {json} {end}; exit ${{PIPESTATUS[0]}}")
+        assert (done.status, done.err) == (1, "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT to send")
