@@ -15,7 +15,7 @@ from gguf import GGUFWriter
 
 from app.convert.json_file import JsonFile
 from app.convert.outline import Expected
-from app.convert.qwen35 import Qwen35
+from app.convert.qwen35 import MOST_LAYERS, MOST_TOKENS, Qwen35
 from app.convert.rope import rope_of
 from app.errors import PairMismatchError, UnsupportedModelError
 
@@ -63,7 +63,7 @@ class DFlash:
         """Raises `CheckpointError` for a missing or wrong setting."""
         config = config.over(config.section("dflash_config"))
         _refuse_other_kinds(config)
-        layers = config.integer("num_hidden_layers")
+        layers = config.integer("num_hidden_layers", maximum=MOST_LAYERS)
         window, sliding = _sliding(config, layers)
         causal = config.values.get("is_causal", config.values.get("causal"))
         has_layers = config.values.get("num_target_layers") is not None
@@ -72,7 +72,7 @@ class DFlash:
             layers=layers,
             hidden=config.integer("hidden_size"),
             intermediate=config.integer("intermediate_size"),
-            vocab=config.integer("vocab_size"),
+            vocab=config.integer("vocab_size", maximum=MOST_TOKENS),
             heads=config.integer("num_attention_heads"),
             kv_heads=config.integer("num_key_value_heads"),
             head_dim=config.integer("head_dim"),

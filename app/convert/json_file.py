@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from app.errors import CheckpointError
+from app.errors import CheckpointError, valid_text
 
-_DOWNLOAD = "Download the model again."
+_DOWNLOAD: Final = "Download the model again."
+_MOST: Final = 2**31 - 1  # of a whole number, for the runtime
+_LARGEST: Final = 3.4e38  # of any number, in 32 bits
+_SHOWN: Final = 200  # characters of what is wrong
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -29,6 +32,11 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CheckpointError(f"`{path}` does not hold a JSON object.", remedy=_DOWNLOAD)
     return value
+
+
+def is_text(value: object) -> bool:
+    """JSON can also spell half a character (a lone surrogate), which GGUF cannot hold."""
+    return isinstance(value, str) and valid_text(value) == value
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +68,22 @@ class JsonFile:
             raise self.wrong(key, "an object")
         return value
 
-    def integer(self, key: str, *, minimum: int = 1) -> int:
+    def integer(self, key: str, *, minimum: int = 1, maximum: int = _MOST) -> int:
         value = self._need(key)
-        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            raise self.wrong(key, f"a whole number of at least {minimum}")
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.wrong(key, "a whole number")
+        if not minimum <= value <= maximum:
+            raise self.wrong(key, f"a whole number from {minimum} to {maximum}")
         return value
 
     def number(self, key: str) -> float:
         value = self._need(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise self.wrong(key, "a number above 0")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not 0 < value <= _LARGEST
+        ):
+            raise self.wrong(key, f"a number above 0, up to {_LARGEST}")
         return float(value)
 
     def items(self, key: str, kind: type) -> list[Any]:
@@ -81,7 +95,7 @@ class JsonFile:
 
     def wrong(self, key: str, wanted: str) -> CheckpointError:
         return CheckpointError(
-            f"`{key}` in `{self.path}` is {self.values.get(key)!r}, not {wanted}.",
+            f"`{key}` in `{self.path}` is {_shown(self.values.get(key))}, not {wanted}.",
             remedy=_DOWNLOAD,
         )
 
@@ -89,3 +103,12 @@ class JsonFile:
         if self.values.get(key) is None:
             raise CheckpointError(f"`{self.path}` has no `{key}`.", remedy=_DOWNLOAD)
         return self.values[key]
+
+
+def _shown(value: Any) -> str:
+    """Its beginning where it is long: it may be most of the file."""
+    try:
+        text = repr(value)
+    except ValueError:  # of more digits than Python writes
+        return "a number of thousands of digits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import gguf
 from gguf import GGUFWriter
 
-from app.convert.json_file import JsonFile, read_json
+from app.convert.json_file import JsonFile, is_text, read_json
 from app.convert.weights import WeightType
 from app.errors import CheckpointError, valid_text
 
@@ -23,6 +23,9 @@ _SAMPLING: Final = {  # fields of gguf.Metadata, and their keys in generation_co
     "sampling_penalty_repeat": ("repetition_penalty", float),
 }
 
+_LARGEST: Final = 2**31  # numbers from there on nobody means, and GGUF cannot hold
+_NAME: Final = "_name_or_path"  # the one setting that `gguf.Metadata` looks at
+
 
 def describe_model(header: GGUFWriter, folder: Path, config: JsonFile, parameters: int) -> None:
     """Write all that the folder tells: model card, settings, and failing these its own name.
@@ -30,8 +33,10 @@ def describe_model(header: GGUFWriter, folder: Path, config: JsonFile, parameter
     `parameters` is the count of numbers in the weights. What names parts of a model's
     name is left to `gguf.Metadata`, so that it reads as from llama.cpp's converter.
     """
+    name = config.values.get(_NAME)
+    named = {_NAME: name} if is_text(name) else {}
     metadata = gguf.Metadata.apply_metadata_heuristic(
-        gguf.Metadata(), _card(folder), dict(config.values), folder, parameters
+        gguf.Metadata(), _card(folder), named, folder, parameters
     )
     for field, value in _sampling(folder).items():
         setattr(metadata, field, value)
@@ -57,8 +62,7 @@ def _card(folder: Path) -> dict[str, Any]:
     return {
         key: value
         for key, value in card.items()
-        if isinstance(value, str)
-        or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+        if is_text(value) or (isinstance(value, list) and all(map(is_text, value)))
     }
 
 
@@ -72,5 +76,5 @@ def _sampling(folder: Path) -> dict[str, int | float]:
     return {
         field: kind(values[key])
         for field, (key, kind) in _SAMPLING.items()
-        if type(values.get(key)) in (int, kind)
+        if type(values.get(key)) in (int, kind) and abs(values[key]) < _LARGEST
     }

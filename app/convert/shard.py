@@ -94,8 +94,10 @@ def read_shard(file: Path) -> dict[str, StoredTensor]:
 
 def _entry(file: Path, name: str, entry: Any, data: int) -> StoredTensor:
     try:
-        dtype, (start, stop) = str(entry["dtype"]), entry["data_offsets"]
-        shape = tuple(int(n) for n in entry["shape"])
+        dtype, (start, stop), shape = str(entry["dtype"]), entry["data_offsets"], entry["shape"]
+        if not all(type(n) is int and n >= 0 for n in (start, stop, *shape)):
+            raise ValueError("no number of bytes or rows")
+        shape = tuple(shape)
         tensor = StoredTensor(name, dtype, shape, file, data + start, stop - start)
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(file, f"the entry of the tensor `{name}` is damaged") from error

@@ -74,10 +74,13 @@ def _added_tokens(
     """The entries by id, refused unless the tokenizer library would give them these ids."""
     entries: dict[int, dict[str, Any]] = {}
     following = len(vocab)
-    for entry in data.get("added_tokens") or []:
+    added = data.get("added_tokens") or []
+    if not isinstance(added, list) or not all(isinstance(entry, dict) for entry in added):
+        raise JsonFile(path, data).wrong("added_tokens", "a list of objects")
+    for entry in added:
         text, token = entry.get("content"), entry.get("id")
-        expected = vocab.get(text, following)
-        if not isinstance(text, str) or token != expected:
+        expected = vocab.get(text, following) if isinstance(text, str) else following
+        if not isinstance(text, str) or type(token) is not int or token != expected:
             raise CheckpointError(
                 f"`{path}` gives the added token {text!r} the id {token!r}, not {expected}.",
                 remedy="Download the model again.",
@@ -86,7 +89,11 @@ def _added_tokens(
         following = max(following, token + 1)
     for key, override in settings.section("added_tokens_decoder").items():
         token = int(key) if key.isdecimal() else -1
-        if token not in entries or override.get("content") != entries[token]["content"]:
+        if (
+            token not in entries
+            or not isinstance(override, dict)
+            or override.get("content") != entries[token]["content"]
+        ):
             raise CheckpointError(
                 f"`{settings.path}` and `{path}` disagree on the token with the id {key}.",
                 remedy="Download the model again.",
@@ -99,7 +106,10 @@ def _named(settings: JsonFile) -> list[str]:
     """Tokens to which the settings give a role, which makes them special."""
     values: dict[str, Any] = {**dict.fromkeys(_DEFAULT_ROLES, _DEFAULT), **settings.values}
     named = [value for key, value in values.items() if key.endswith("_token")]
-    named += settings.values.get("additional_special_tokens") or []
+    more = settings.values.get("additional_special_tokens") or []
+    if not isinstance(more, list):
+        raise settings.wrong("additional_special_tokens", "a list")
+    named += more
     extra = settings.values.get("extra_special_tokens")
     named += extra.values() if isinstance(extra, dict) else []
     return [text for value in named if isinstance(text := _content(value), str)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.convert.json_file import JsonFile
+from app.convert.json_file import JsonFile, is_text
 from app.errors import CheckpointError
 
 
@@ -28,14 +28,12 @@ def chat_template(folder: Path, settings: JsonFile) -> str | list[dict[str, str]
         value = source.values.get("chat_template")
         if isinstance(value, list) and value and all(_is_named(item) for item in value):
             return [{key: item[key] for key in ("name", "template")} for item in value]
-        if isinstance(value, str):
-            return value
+        if is_text(value):
+            return str(value)
         if value is not None:
             raise source.wrong("chat_template", "a text or a list of named texts")
     return None
 
 
 def _is_named(item: object) -> bool:
-    return isinstance(item, dict) and all(
-        isinstance(item.get(key), str) for key in ("name", "template")
-    )
+    return isinstance(item, dict) and all(is_text(item.get(key)) for key in ("name", "template"))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gguf import GGUFWriter
 from gguf.constants import TokenType
 
-from app.convert.json_file import JsonFile, read_json
+from app.convert.json_file import JsonFile, is_text, read_json
 from app.convert.pretokenizer import recognise
 from app.convert.special_tokens import SpecialTokens
 from app.convert.template import chat_template
@@ -56,6 +56,8 @@ class Tokenizer:
             tokens[token], types[token] = text, TokenType.NORMAL
         for token, (text, kind) in special.added.items():
             tokens[token], types[token] = text, kind
+        if not is_text("".join(tokens)):
+            raise _broken(path, "one of its tokens has half a character (a lone surrogate)")
         return cls(
             tokens=tokens,
             types=types,
@@ -97,7 +99,7 @@ def _merges(data: dict[str, Any], vocab: dict[str, int], path: Path) -> list[str
     result = []
     for entry in merges:
         pair = entry.split(" ") if isinstance(entry, str) else entry
-        if not isinstance(pair, list) or len(pair) != 2:
+        if not isinstance(pair, list) or [type(part) for part in pair] != [str, str]:
             raise _broken(path, f"the merge {entry!r} is not a pair")
         left, right = pair
         if not {left, right, left + right} <= vocab.keys():

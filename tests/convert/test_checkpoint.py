@@ -40,8 +40,17 @@ def text(key: str, value: Any) -> Spoil:
     return edit("config.json", lambda c: c["text_config"].__setitem__(key, value))
 
 
+def rope(key: str, value: Any) -> Spoil:
+    return edit(
+        "config.json", lambda c: c["text_config"]["rope_parameters"].__setitem__(key, value)
+    )
+
+
 def without(key: str) -> Spoil:
     return edit("config.json", lambda c: c["text_config"].pop(key))
+
+
+MANY_LAYERS = {"layer_types": None, "num_hidden_layers": 10**12}
 
 
 @pytest.mark.parametrize(
@@ -79,6 +88,24 @@ def without(key: str) -> Spoil:
             ["yarn"],
         ),
         (text("rope_parameters", {"rope_type": "default"}), CheckpointError, ["rope_theta"]),
+        # What fits no file, or no memory.
+        (text("vocab_size", 2**31), CheckpointError, ["vocab_size", "16777216"]),
+        (
+            edit("config.json", lambda c: c["text_config"].update(MANY_LAYERS)),
+            CheckpointError,
+            ["num_hidden_layers", "512"],
+        ),
+        (text("max_position_embeddings", 2**32), CheckpointError, ["max_position_embeddings"]),
+        (text("max_position_embeddings", 10**4000), CheckpointError, ["1000", "…, not"]),
+        (text("rms_norm_eps", float("inf")), CheckpointError, ["rms_norm_eps", "inf"]),
+        (text("rms_norm_eps", 1e300), CheckpointError, ["rms_norm_eps", "1e+300"]),
+        (text("rms_norm_eps", 10**400), CheckpointError, ["rms_norm_eps"]),
+        (rope("mrope_section", 3), CheckpointError, ["mrope_section"]),
+        (rope("mrope_section", [3, None, 2]), CheckpointError, ["mrope_section"]),
+        (rope("mrope_section", [3, 2**40, 2]), CheckpointError, ["mrope_section", "65536"]),
+        (rope("partial_rotary_factor", "x"), CheckpointError, ["partial_rotary_factor", "'x'"]),
+        (rope("partial_rotary_factor", -1), CheckpointError, ["partial_rotary_factor"]),
+        (rope("partial_rotary_factor", 9), CheckpointError, ["partial_rotary_factor", "share"]),
     ],
 )
 def test_settings(
@@ -209,6 +236,9 @@ class TestTable:
             ({"dtype": "BF16", "shape": [64], "data_offsets": [0, 100]}, ["bytes of its shape"]),
             ({"dtype": "BF16", "shape": [64]}, ["damaged"]),
             ({"dtype": "BF16", "shape": "64", "data_offsets": [0, "128"]}, ["damaged"]),
+            ({"dtype": "BF16", "shape": [64], "data_offsets": [0, 128.0]}, ["damaged"]),
+            ({"dtype": "BF16", "shape": [1e999], "data_offsets": [0, 128]}, ["damaged"]),
+            ({"dtype": "BF16", "shape": [-8, -8], "data_offsets": [0, 128]}, ["damaged"]),
             ({"dtype": "BF16", "shape": [64], "data_offsets": [8, 136]}, ["neighbour"]),
             ({"dtype": "BF16", "shape": [32], "data_offsets": [0, 64]}, ["128", "64"]),
         ],

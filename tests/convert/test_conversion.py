@@ -263,6 +263,20 @@ def test_a_model_card_cannot_stop_it(target: Path, tmp_path: Path, content: byte
     convert_target(target, tmp_path / "x.gguf", WeightType.F32)
 
 
+@pytest.mark.parametrize("name", [7, ["x"], "\udcff"])
+def test_a_name_that_is_none_cannot_either(target: Path, tmp_path: Path, name: object) -> None:
+    tiny.edit_json(target / "config.json", lambda config: config.update(_name_or_path=name))
+    convert_target(target, tmp_path / "x.gguf", WeightType.F32)
+
+
+def test_hints_for_sampling_that_no_file_holds_are_left_out(target: Path, tmp_path: Path) -> None:
+    hints = '{"top_k": 4294967296, "temperature": 1e300, "top_p": 0.5, "min_p": NaN}'
+    (target / "generation_config.json").write_text(hints)
+    convert_target(target, tmp_path / "x.gguf", WeightType.F32)
+    fields = GGUFReader(tmp_path / "x.gguf").fields
+    assert [k for k in fields if "sampling" in k] == ["general.sampling.top_p"]
+
+
 LARGE = tiny.Target(
     hidden=512, ff=4096, vocab=8192, layers=4, key_heads=8, value_heads=48, linear_dim=128
 )

@@ -124,10 +124,15 @@ def test_the_regex_is_that_of_transformers(llama_source: Path) -> None:
         (lambda t: t["model"].update(merges=[]), ["no merges"]),
         (lambda t: t["model"]["merges"].append(["q", "z"]), ["['q', 'z']"]),
         (lambda t: t["model"]["merges"].append(["q"]), ["['q']", "pair"]),
+        (lambda t: t["model"]["merges"].append(["q", 7]), ["['q', 7]", "pair"]),
         # A hole that the tokenizer library would close by giving other ids.
         (lambda t: t["added_tokens"].pop(0), ["<|im_start|>", "263", "262"]),
         (lambda t: t["added_tokens"][0].update(id=400), ["<|endoftext|>", "400", "262"]),
         (lambda t: t["added_tokens"][0].pop("content"), ["None"]),
+        (lambda t: t["added_tokens"][0].update(content=["x"]), ["['x']"]),
+        (lambda t: t["added_tokens"].append("x"), ["added_tokens", "objects"]),
+        (lambda t: t.update(added_tokens=7), ["added_tokens", "7"]),
+        (lambda t: t["added_tokens"][0].update(content="\udcff"), ["surrogate"]),
     ],
 )
 def test_broken_vocabulary(target: Path, change: Change, words: list[str]) -> None:
@@ -141,7 +146,10 @@ def test_broken_vocabulary(target: Path, change: Change, words: list[str]) -> No
         (lambda c: c.update(pad_token="<|nope|>"), ["<|nope|>"]),
         (lambda c: c.update(added_tokens_decoder={"262": {"content": "<a>"}}), ["disagree", "262"]),
         (lambda c: c.update(added_tokens_decoder={"299": {"content": "<a>"}}), ["disagree", "299"]),
+        (lambda c: c.update(added_tokens_decoder={"262": "<a>"}), ["disagree", "262"]),
+        (lambda c: c.update(additional_special_tokens=7), ["additional_special_tokens"]),
         (lambda c: c.update(chat_template=7), ["chat_template"]),
+        (lambda c: c.update(chat_template="\udcff"), ["chat_template"]),
         (lambda c: c.update(chat_template=[{"name": "x"}]), ["chat_template"]),
     ],
 )
