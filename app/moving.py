@@ -147,7 +147,8 @@ def _take_back(new: Path) -> None:
     """Have `new` as it was before a move that was not done. Raises `OSError`."""
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
         for name in json.loads((new / _NAMES).read_text(encoding="utf-8")):
-            if not os.path.lexists(new / _PARTS / name):
+            # The folder may be anybody's: what lies elsewhere was not brought by us.
+            if Path(name).name == name and not os.path.lexists(new / _PARTS / name):
                 (new / name).rename(new / _PARTS / name)
         (new / _NAMES).unlink()
     _remove(new / _COMING)

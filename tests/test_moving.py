@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -228,6 +229,19 @@ def test_links_go_as_links(tmp_path: Path) -> None:
     (paths.models() / "other").symlink_to("mine")
     assert again(data=str(tmp_path / "there")) == []
     assert (paths.models() / "other").readlink() == Path("mine")
+
+
+def test_names_in_the_new_place_lead_nowhere_else(tmp_path: Path) -> None:
+    """They were written down by a move that was killed, or by whoever made that folder."""
+    filled()
+    there, other = tmp_path / "there", tmp_path / "other"
+    other.mkdir()
+    (there / ".slipstream-moving" / "parts").mkdir(parents=True)
+    names = ["../other", str(other), "..", ""]
+    (there / ".slipstream-moving" / "names.json").write_text(json.dumps(names))
+    again(data=str(there))
+    assert other.is_dir()
+    assert (there / "chats.sqlite").read_text() == "chats"
 
 
 def test_a_drive_that_is_not_there_is_told_and_nothing_is_kept_in_its_place(
