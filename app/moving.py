@@ -102,7 +102,7 @@ def _move(old: Path, new: Path, chosen: Path | None) -> None:
     try:
         (new / _PARTS).mkdir(parents=True)
         for name in names:
-            _copy(old / name, new / _PARTS / name)
+            _copy(old / name, new / _PARTS / name, old)
         if bare:
             names = ["models"]
             (new / _PARTS / "models").mkdir()
@@ -119,14 +119,14 @@ def _move(old: Path, new: Path, chosen: Path | None) -> None:
         raise
 
 
-def _copy(source: Path, into: Path) -> None:
-    """A file, a folder or a link, whole on the disk. Raises `OSError`."""
+def _copy(source: Path, into: Path, moves: Path) -> None:
+    """A file, a folder or a link, whole on the disk; all in `moves` moves. Raises `OSError`."""
     if source.is_symlink():
-        into.symlink_to(source.readlink(), source.is_dir())
+        into.symlink_to(_leads(source, moves), source.is_dir())
     elif source.is_dir():
         into.mkdir()
         for entry in source.iterdir():
-            _copy(entry, into / entry.name)
+            _copy(entry, into / entry.name, moves)
         _copy_times(source, into)
     else:
         try:
@@ -136,6 +136,13 @@ def _copy(source: Path, into: Path) -> None:
             with into.open("rb+") as file:
                 os.fsync(file.fileno())
             _copy_times(source, into)
+
+
+def _leads(link: Path, moves: Path) -> Path:
+    """Where a link is to lead from its new place: to what comes along, or to what stays."""
+    folder, whole = link.parent.resolve(), moves.resolve()
+    leads = Path(os.path.normpath(folder / link.readlink()))
+    return Path(os.path.relpath(leads, folder)) if leads.is_relative_to(whole) else leads
 
 
 def _copy_times(source: Path, into: Path) -> None:

@@ -231,6 +231,21 @@ def test_links_go_as_links(tmp_path: Path) -> None:
     assert (paths.models() / "other").readlink() == Path("mine")
 
 
+@pytest.mark.parametrize("relative", [True, False])
+def test_links_lead_where_they_led(tmp_path: Path, relative: bool) -> None:
+    """Out of what moves to what stays, and within it to what comes along."""
+    filled()
+    outside = tmp_path / "drive" / "large"
+    outside.mkdir(parents=True)
+    (outside / "target.gguf").touch()
+    for name, place in {"far": outside, "near": paths.models() / "mine"}.items():
+        link = paths.models() / name
+        link.symlink_to(os.path.relpath(place, link.parent) if relative else place)
+    assert again(data=str(tmp_path / "deep" / "er" / "there")) == []
+    assert (paths.models() / "far").samefile(outside)
+    assert (paths.models() / "near").samefile(paths.models() / "mine")
+
+
 def test_names_in_the_new_place_lead_nowhere_else(tmp_path: Path) -> None:
     """They were written down by a move that was killed, or by whoever made that folder."""
     filled()
