@@ -152,7 +152,7 @@ def _copy_times(source: Path, into: Path) -> None:
 
 def _take_back(new: Path) -> None:
     """Have `new` as it was before a move that was not done. Raises `OSError`."""
-    with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError, RecursionError):
         for name in json.loads((new / _NAMES).read_text(encoding="utf-8")):
             # The folder may be anybody's: what lies elsewhere was not brought by us.
             if Path(name).name == name and not os.path.lexists(new / _PARTS / name):
@@ -204,7 +204,7 @@ def _known() -> _Known:
         table = json.loads(_file().read_text(encoding="utf-8"))
         data, left, names = table.get("data"), table.get("left"), table.get("names", ())
         return _Known(data and Path(data), left and Path(left), tuple(map(str, names)))
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return _Known()
 
 

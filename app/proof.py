@@ -187,7 +187,7 @@ class Proof:
             raise OptionError(
                 f"`{path}` cannot be read: {error.strerror or error}.", remedy="Check the path."
             ) from error
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise OptionError(
                 f"`{path}` is no record of a proof: {error}.",
                 remedy="Give a file that *Prove it* in the window saved.",

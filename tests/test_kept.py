@@ -19,7 +19,7 @@ def test_findings_stand_beside_each_other(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["found.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "\x00"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "\x00", "[" * 100_000])
 def test_what_is_damaged_is_found_anew(tmp_path: Path, text: str) -> None:
     file = tmp_path / "found.json"
     file.write_text(text)

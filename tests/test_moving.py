@@ -42,6 +42,15 @@ def test_by_default_all_is_where_it_was() -> None:
     assert (paths.data() / "chats.sqlite").is_file()
 
 
+@pytest.mark.parametrize("text", ["", "[]", '{"data": 7}', "[" * 100_000])
+def test_where_that_is_not_told_any_more_it_is_where_it_is_by_default(text: str) -> None:
+    filled()
+    (paths.config() / "folders.json").parent.mkdir(parents=True)
+    (paths.config() / "folders.json").write_text(text)
+    assert again() == []
+    assert (paths.data() / "chats.sqlite").is_file()
+
+
 def test_data_moves_with_the_models_in_it(tmp_path: Path) -> None:
     filled()
     assert again(data=str(tmp_path / "there")) == []

@@ -93,6 +93,7 @@ def test_a_record_of_before_has_a_spread_that_is_no_number(tmp_path: Path) -> No
         "",
         "{}",
         "[]",
+        "[" * 100_000,
         json.dumps({"format": "slipstream-proof", "version": 2}),
         PROOF.json().replace('"greedy"', '"guess"'),
         PROOF.json().replace('"seed": 7', '"seed": -7'),
