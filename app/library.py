@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from app import catalog, paths
 from app.bundled import Bundled
@@ -32,6 +32,8 @@ from app.job.journal import FOLDER, Failure, Journal, Step
 from app.jobs import CancelToken, Progress
 from app.model_folder import find_pair, is_gguf, parts
 from app.passport import Passport
+
+_LATEST: Final = 253402300799.0  # the last second that has a date, of the year 9999
 
 _log = logging.getLogger(__name__)
 
@@ -248,10 +250,14 @@ class Library:
     def _used(self) -> dict[str, float]:
         try:
             value = json.loads(self._uses.read_text(encoding="utf-8")) if self._uses else {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         uses = value if isinstance(value, dict) else {}
-        return {name: when for name, when in uses.items() if isinstance(when, float)}
+        return {
+            name: when
+            for name, when in uses.items()
+            if isinstance(when, float) and 0 <= when <= _LATEST
+        }
 
     def _known_status(self, model: KnownModel) -> ModelStatus:
         if not model.bundled:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from app.errors import ModelFileError
+from app.errors import ModelFileError, valid_text
 from app.files import replace_text
 from app.jobs import CancelToken, Progress
 
@@ -71,7 +72,8 @@ class Passport:
     def read(cls, folder: Path) -> Self | None:
         """That of the pair in `folder`; None where there is none that can be read."""
         try:
-            value = json.loads((folder / NAME).read_text(encoding="utf-8"))
+            text = (folder / NAME).read_text(encoding="utf-8")
+            value = json.loads(text, parse_float=_finite, parse_constant=_finite)
             value.pop("format")
             value["sources"] = {
                 role: Source(**{**of, "files": tuple(of["files"])})
@@ -79,9 +81,26 @@ class Passport:
             }
             value["files"] = {role: Made(**of) for role, of in value["files"].items()}
             value["checks"] = tuple(Check(**check) for check in value["checks"])
-            return cls(**value)
+            passport = cls(**value)
+            passport._check()
+            return passport
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
+
+    def _check(self) -> None:
+        """Raise `ValueError` unless all that is shown or compared is of its kind."""
+        texts: list[object] = [self.id, self.title, self.type, self.converter, self.made]
+        texts.append(self.checked)
+        for source in self.sources.values():
+            texts += [source.repo, source.commit, source.licence or ""]
+        for made in self.files.values():
+            texts += [made.name, made.sha256]
+            if type(made.bytes) is not int:
+                raise ValueError("a file without a size")
+        for check in self.checks:
+            texts += [check.name, check.detail]
+        if not all(isinstance(text, str) and valid_text(text) == text for text in texts):
+            raise ValueError("something else in place of a text")
 
     def verify(
         self,
@@ -125,6 +144,14 @@ class Passport:
                     remedy="Convert the model again; if it happens once more, check the disk.",
                 )
             before += size
+
+
+def _finite(text: str) -> float:
+    """A number of the file, which is shown as JSON again, where infinity is none."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def sha256_of(file: Path, on_bytes: Callable[[int], None] = lambda _: None) -> str:

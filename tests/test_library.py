@@ -260,6 +260,28 @@ def test_a_passport_that_cannot_be_read_is_none(library: Library, got: Path, tex
     assert (row.state, row.passport) == (ModelState.READY, None)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"q8_0"', "7"),
+        ('"A model"', '["x"]'),
+        ('"A model"', r'"\udcff"'),
+        ('"bytes": 4', '"bytes": "4"'),
+        ('"about": {}', '"about": {"error": NaN}'),
+        ('"about": {}', '"about": {"error": 1e999}'),
+        ('"answers"', "null"),
+    ],
+)
+def test_a_passport_with_something_else_in_it_is_none(
+    library: Library, got: Path, old: str, new: str
+) -> None:
+    text = (got / "passport.json").read_text()
+    (got / "passport.json").write_text(text.replace(old, new))
+    assert (got / "passport.json").read_text() != text
+    row = row_of(library, "got")
+    assert (row.state, row.passport, row.title) == (ModelState.READY, None, "got")
+
+
 def test_verified_again(library: Library, got: Path) -> None:
     shares: list[float] = []
     library.verify("got", shares.append)
@@ -283,6 +305,13 @@ def test_last_used(library: Library, got: Path) -> None:
     assert used is not None
     assert abs(time.time() - used) < 60
     assert row_of(library, "demo").used is None
+
+
+@pytest.mark.parametrize("text", ['{"got": NaN}', '{"got": 1e300}', '{"got": -1.5}', "[" * 100_000])
+def test_a_use_at_no_time_is_none(library: Library, got: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "models.json").write_text(text)
+    assert row_of(library, "got").used is None
 
 
 def test_removed_into_the_trash(library: Library, got: Path) -> None:
