@@ -144,6 +144,7 @@ def _apart(path: Path, environment: Mapping[str, str]) -> Trial:
 
 
 def _child(pipe: Connection, path: Path, environment: Mapping[str, str]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     os.environ.update(environment)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)  # what drivers print is no error of ours

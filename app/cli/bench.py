@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import signal
 import statistics
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -211,6 +212,7 @@ def _busy_programs(count: int) -> Iterator[None]:
 
 
 def _compute(begun: Barrier) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the bench, which ends this one
     begun.wait()
     while True:
         pass

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import traceback
@@ -76,7 +77,8 @@ def _follow(
     while True:
         if cancelled and cancelled.cancelled and deadline is None:
             deadline = time.monotonic() + _GRACE
-            pipe.send("cancel")
+            with contextlib.suppress(OSError):  # it has ended: what it came to is read below
+                pipe.send("cancel")
         if deadline is not None and time.monotonic() > deadline:
             raise JobCancelled
         if not pipe.poll(_POLL):
@@ -100,6 +102,7 @@ def _follow(
 
 
 def _child(pipe: Connection, work: _Work[_Item, _Result], item: _Item) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     token = CancelToken()
     threading.Thread(target=_listen, args=(pipe, token), daemon=True).start()
     root = logging.getLogger()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
+import sys
 from multiprocessing.context import SpawnProcess
 
 import pytest
 
-from app.cli.bench import PROMPTS
+from app.cli.bench import PROMPTS, _busy_programs
 from app.engine import FakeEngine
 from tests.cli.support import Slipstream
 
@@ -78,6 +82,18 @@ def test_beside_busy_programs(
             assert row[f"{name}_kept"] == pytest.approx(row[f"{name}_tokens_per_s"] / before)
     assert len(started) == 3
     assert all(program.exitcode is not None for program in started), "they outlive the bench"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT to send")
+def test_ctrl_c_is_no_fault_of_a_busy_program(capfd: pytest.CaptureFixture[str]) -> None:
+    """A terminal sends it to all of them."""
+    with _busy_programs(1):
+        (program,) = multiprocessing.active_children()
+        assert program.pid
+        os.kill(program.pid, signal.SIGINT)
+        program.join(0.5)
+        assert program.is_alive()
+    assert capfd.readouterr().err == ""
 
 
 def test_busy_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
