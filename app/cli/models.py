@@ -21,7 +21,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def prepare(args: Namespace) -> Job:
-    if args.verify:
+    if args.verify is not None:
         return lambda context: _verify(context, args.verify)
     return _run
 

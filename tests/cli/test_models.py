@@ -34,3 +34,9 @@ def test_a_broken_one_is_a_row(slipstream: Slipstream, tmp_path: Path) -> None:
     assert (row["state"], row["bytes"]) == ("broken", 0)
     assert "/mnt/absent" in row["reason"]
     assert "cat  cat (broken)" in slipstream("models").out
+
+
+def test_no_name_is_no_model_to_verify(slipstream: Slipstream) -> None:
+    run = slipstream("models", "--verify", "", "--json")
+    assert (run.status, run.json["ok"]) == (1, False)
+    assert "no model or folder ``" in run.json["detail"]
