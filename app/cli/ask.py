@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -89,7 +89,7 @@ def add_options(parser: ArgumentParser) -> None:
     )
     add(
         "--block",
-        type=block_length,
+        type=_block_length,
         metavar="N|auto",
         help="positions verified in a round: the last token and N - 1 drafted ones (default: auto)",
     )
@@ -265,11 +265,17 @@ def _refuse_masks(args: Namespace) -> None:
 
 def _bias(text: str) -> tuple[int, float]:
     token, _, bias = text.partition("=")
-    return int(token), float(bias)
+    try:
+        return int(token), float(bias)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no TOKEN=BIAS, such as 11=-2.5") from None
 
 
-def block_length(text: str) -> int | None:
-    return None if text == "auto" else int(text)
+def _block_length(text: str) -> int | None:
+    try:
+        return None if text == "auto" else int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
 
 
 def _fields(answer: Answer, exact: bool | None, model: LoadedModel) -> dict[str, object]:
