@@ -85,14 +85,17 @@ class PromptWriter:
         """
         chat = _changed(chat, valid_text)  # half a surrogate pair is nothing to tokenise
         mark = _unused_character(chat)
-        numbered = list(self._ids)
-        stand_in = {text: f"{mark}{i}{mark}" for i, text in enumerate(numbered)}
+        stand_in = {text: f"{mark}{i}{mark}" for i, text in enumerate(self._ids)}
+        stands_for = {stands: text for text, stands in stand_in.items()}
 
         def disarmed(text: str) -> str:
             return self._special.sub(lambda found: stand_in[found[0]], text)
 
         def typed(text: str) -> str:
-            return re.sub(f"{mark}([0-9]+){mark}", lambda found: numbered[int(found[1])], text)
+            def spelt(found: re.Match[str]) -> str:
+                return stands_for.get(found[0], found[0])  # the template may write what it likes
+
+            return re.sub(f"{mark}[0-9]+{mark}", spelt, text)
 
         chat = _changed(chat, disarmed)
         begun = chat.pop() if chat and chat[-1].role is Role.ASSISTANT else None

@@ -330,3 +330,19 @@ def test_an_answer_is_gone_on_with_where_it_broke_off(
     assert shown.endswith(content or (reasoning if opening.thinking else ""))
     if opening.thinking and content:
         assert f"{reasoning}\n</think>\n\n{content}" in shown
+
+
+@pytest.mark.parametrize("number", ["0", "7", "9" * 5000])
+def test_what_a_template_writes_of_its_own_is_no_stand_in(number: str) -> None:
+    """A character of private use, and a number in it that no spelling has."""
+    mark = chr(prompts._STAND_INS[0])
+    template = ChatTemplate("{{ messages[0].content }}" + f"{mark}{number}{mark}", "m")
+    read: list[str] = []
+
+    def tokenize(text: str) -> list[int]:
+        read.append(text)
+        return [5]
+
+    writer = PromptWriter(template, {"<|x|>": 1}, tokenize)
+    writer.write(chat("Hello"), think=False, limit=LIMIT)
+    assert read[0].startswith("Hello")
