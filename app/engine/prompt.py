@@ -184,7 +184,13 @@ def _changed(chat: Sequence[ChatMessage], change: Callable[[str], str]) -> list[
 
 def _unused_character(chat: Sequence[ChatMessage]) -> str:
     used = set().union(*(set(m.content) | set(m.reasoning) for m in chat))
-    return next(c for c in map(chr, _STAND_INS) if c not in used)
+    for c in map(chr, _STAND_INS):
+        if c not in used:
+            return c
+    raise OptionError(
+        "The text has all characters of private use, as a list of all of Unicode.",
+        remedy="Shorten that part, or leave it out.",
+    )
 
 
 def _common_length(a: Sequence[str], b: Sequence[str]) -> int:

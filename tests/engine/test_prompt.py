@@ -346,3 +346,12 @@ def test_what_a_template_writes_of_its_own_is_no_stand_in(number: str) -> None:
     writer = PromptWriter(template, {"<|x|>": 1}, tokenize)
     writer.write(chat("Hello"), think=False, limit=LIMIT)
     assert read[0].startswith("Hello")
+
+
+def test_a_list_of_all_characters_leaves_none_to_stand_in() -> None:
+    writer = PromptWriter(
+        ChatTemplate("{{ messages[0].content }}", "m"), {"<|x|>": 1}, lambda _: [5]
+    )
+    every = "".join(map(chr, prompts._STAND_INS))
+    with pytest.raises(OptionError, match="private use"):
+        writer.write(chat(every), think=False, limit=LIMIT)
