@@ -56,8 +56,10 @@ def control(
             start += 1
     before = [*prompt, *plain[:at]]
     one = penalised(pair.last_logits(0), before, sampling)
-
     pair.reset()
+    if at == 0:  # it is chosen by the prompt's pass, which both runs have
+        return Control(_gap(one), 0.0, False)
+
     read(0)
     start = 0
     while True:

@@ -50,6 +50,15 @@ def test_the_control_does_not_explain_a_fault(cold: LoadedPair) -> None:
         assert found.spread == 0  # exact: a pass over many rows gives the bits of one
 
 
+def test_a_first_token_is_of_the_same_pass_in_either_run(cold: LoadedPair) -> None:
+    """It is the prompt's, so that rounding explains nothing; a record of another device asks."""
+    question = chat("What is DFlash?")
+    plain = ask(cold, question, AskParams(max_tokens=4, draft=False)).answer.token_ids
+    found = cold.control(question, AskParams(), plain, 0)
+    assert found.gap > 0
+    assert (found.spread, found.flips, found.explains) == (0, False, False)
+
+
 def test_the_control_sees_a_target_that_flips(cold: LoadedPair) -> None:
     """An answer that the target itself does not give stands for one it gives only by chance."""
     question = chat("What is DFlash?")
