@@ -72,7 +72,7 @@ class _Mode:
 
     def speedup(self, plain: _Mode) -> Speedup:
         """No answer is faster than by its length; so the one in the middle is not either."""
-        if self.totals.rounds and not self.totals.drafted:
+        if not self.totals.drafted:
             return Speedup(None, plain.rate, Unmeasured.UNDRAFTED)
         length = statistics.median(self.lengths) if self.lengths else None
         return Speedup.between(self.rate, Plain(plain.rate), length)

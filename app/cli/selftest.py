@@ -27,6 +27,7 @@ PROMPTS: Final = (
     "Write a short story about a river.",
     "Greet me: 你好, नमस्ते, 👩‍👩‍👧‍👦!",
 )
+_NO_DRAFTER: Final = "The model has no drafter."
 _PARAMS: Final = AskParams(max_tokens=64)
 _PENALISED: Final = Sampling(
     seed=1, presence_penalty=2.0, frequency_penalty=1.0, repeat_penalty=2.0
@@ -197,8 +198,10 @@ class _Selftest(_Steps):
 
     def _compare(self) -> str:
         """Word for word the same, or different where the target alone is undecided."""
+        if not self._drafted:
+            return _NO_DRAFTER
         differing = []
-        for plain, drafted in zip(self._plain, self._drafted, strict=bool(self._drafted)):
+        for plain, drafted in zip(self._plain, self._drafted, strict=True):
             chat = [ChatMessage(Role.USER, plain.prompt)]
             if where := self._differing(chat, plain.answer, drafted.answer):
                 differing.append(where)
@@ -249,7 +252,7 @@ class _Selftest(_Steps):
 
     def _acceptance(self) -> str:
         if not self._drafted:
-            return "The model has no drafter."
+            return _NO_DRAFTER
         totals = sum((trial.answer.totals for trial in self._drafted), RoundTotals())
         length = totals.mean_accepted_length or 0.0
         if length <= 1.0:

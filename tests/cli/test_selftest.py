@@ -76,7 +76,10 @@ def test_people_read_lines(slipstream: Slipstream) -> None:
 
 def test_without_a_drafter(slipstream: Slipstream, engine: Bent) -> None:
     engine.script.block = 0
-    assert failures(slipstream("selftest", "--json")) == {}
+    run = slipstream("selftest", "--json")
+    assert failures(run) == {}
+    details = {check["name"]: check["detail"] for check in run.json["checks"]}
+    assert details["lossless"] == details["acceptance"] == "The model has no drafter."
 
 
 def test_a_drafter_that_changes_the_text(slipstream: Slipstream, engine: Bent) -> None:
