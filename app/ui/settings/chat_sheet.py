@@ -85,7 +85,7 @@ class ChatSheet(Sheet):
         self.verify.chosen.connect(lambda key: self._take("verify", key or None))
         self.name.returnPressed.connect(self._save)
         self.save.clicked.connect(self._save)
-        self.own.reset_wanted.connect(lambda: self._change(ChatOptions()))
+        self.own.reset_wanted.connect(lambda: self._put(ChatOptions()))
         self.show_options(ChatOptions())
 
     def _lay_out(self) -> None:
@@ -108,8 +108,14 @@ class ChatSheet(Sheet):
         form.addLayout(line)
         form.addStretch(1)
 
+    def show_chat(self, options: ChatOptions) -> None:
+        """Of another chat: nothing that was typed for the one before stands."""
+        self.show_options(options)
+        for row in self.numbers.values():
+            row.reset()
+
     def show_options(self, options: ChatOptions) -> None:
-        """Of the chat on view."""
+        """Of the chat on view; a number that is being typed stays."""
         self.options = options
         if self.system.toPlainText() != options.system:
             self.system.setPlainText(options.system)
@@ -137,6 +143,8 @@ class ChatSheet(Sheet):
         """What is being written holds now."""
         if self._pause.isActive():
             self._take_system()
+        for row in self.numbers.values():
+            row.keep()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -172,7 +180,7 @@ class ChatSheet(Sheet):
         self._change(replace(self.options, system=self.system.toPlainText()))
 
     def _use(self, name: str) -> None:
-        self._change(self._presets[name])
+        self._put(self._presets[name])
         self._show_chosen()  # the button has ticked itself
 
     def _show_chosen(self) -> None:
@@ -181,6 +189,11 @@ class ChatSheet(Sheet):
             chosen = name == self.options.preset
             button.setChecked(chosen)
             button.setIcon(tick if chosen else QIcon())
+
+    def _put(self, options: ChatOptions) -> None:
+        """All of them, also in place of what is being typed."""
+        self._change(options)
+        self.show_chat(options)
 
     def _change(self, options: ChatOptions) -> None:
         if options != self.options:

@@ -79,6 +79,12 @@ class NumberRow(QWidget):
         if not self.field.hasFocus():
             self.reset()
 
+    def keep(self) -> None:
+        """What is being typed holds now, if it can be used."""
+        if self.field.isModified() and (value := self._check()) is not ...:
+            self._value = value
+            self._take(value)
+
     def reset(self) -> None:
         """Show the value in force, whatever was typed."""
         value = self._value

@@ -277,10 +277,11 @@ class Controller(QObject):
     def remember_all(self) -> None:
         self._start_at(None)
 
-    def set_options(self, options: ChatOptions) -> None:
-        """What holds for the shown chat alone."""
-        self.current.options = options.json()
-        self.edited.emit(self.current)
+    def set_options(self, options: ChatOptions, chat: Conversation | None = None) -> None:
+        """What holds for one chat alone, the shown one where none is named."""
+        chat = chat or self.current
+        chat.options = options.json()
+        self.edited.emit(chat)
 
     @property
     def thinks(self) -> bool:

@@ -910,6 +910,8 @@ class MainWindow(QMainWindow):
         self.hide()  # what follows may take a moment
         self.closing.emit()
         self.writing.keep()
+        if "chat_sheet" in self.__dict__:
+            self.chat_sheet.keep()
         self.proving.leave()
         self.controller.close()
         self.getting.close(2.0)

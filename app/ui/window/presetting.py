@@ -25,7 +25,8 @@ class Presetting(QObject):
         super().__init__(parent)
         self._controller, self._sheet, self._file = controller, sheet, file
         self._presets: dict[str, ChatOptions] | None = None  # not read before they are wanted
-        sheet.changed.connect(controller.set_options)
+        self._shown: Conversation | None = None  # whose options the sheet has
+        sheet.changed.connect(lambda options: controller.set_options(options, self._shown))
         sheet.preset_saved.connect(self._save)
         sheet.preset_removed.connect(self._remove)
 
@@ -37,7 +38,12 @@ class Presetting(QObject):
             self._sheet.show_presets(found.presets)
             if found.problem:
                 self.told.emit(found.problem)
-        self._sheet.show_options(ChatOptions.of_json(conversation.options))
+        if conversation is self._shown:
+            self._sheet.show_options(ChatOptions.of_json(conversation.options))
+            return
+        self._sheet.keep()  # what was being written is of the chat before
+        self._shown = conversation
+        self._sheet.show_chat(ChatOptions.of_json(conversation.options))
 
     def _save(self, name: str) -> None:
         self._write({**(self._presets or {}), name: replace(self._sheet.options, preset=name)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QTextCursor
 from pytestqt.qtbot import QtBot
 
 from app import paths, presets
@@ -109,3 +110,59 @@ def test_the_composer_thinks_as_its_chat_does(
     window.controller.ask("Three")
     wait_until(lambda: len(engine.asked) == 3)
     assert [ask.params.think for ask in engine.asked] == [False, True, True]
+
+
+def test_what_is_being_written_stays_with_its_chat(
+    open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_window()
+    assert window.controller.ask("Hello?")
+    wait_until(lambda: not window.controller.busy)
+    first = window.controller.current
+    window.actions_.chat_options.trigger()
+    sheet, row = window.chat_sheet, window.chat_sheet.numbers["temperature"]
+    qtbot.keyClicks(sheet.system, "Be terse.")
+    row.field.setFocus()
+    qtbot.keyClicks(row.field, "0.7")
+    window.actions_.new_chat.trigger()
+    assert ChatOptions.of_json(first.options) == ChatOptions("Be terse.").choose("temperature", 0.7)
+    assert options(window) == ChatOptions()
+    assert row.field.text() == ""
+    # So it does where the sheet was closed in between.
+    window.controller.show_chat(first.id)
+    sheet.system.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(sheet.system, " And kind.")
+    window._close_sheet()
+    window.actions_.new_chat.trigger()
+    wait_until(lambda: not sheet._pause.isActive())
+    assert ChatOptions.of_json(first.options).system == "Be terse. And kind."
+    assert options(window) == ChatOptions()
+
+
+def test_a_system_prompt_that_was_just_written_is_kept_at_the_end(
+    open_window: OpenWindow, qtbot: QtBot
+) -> None:
+    window = open_window()
+    window.actions_.chat_options.trigger()
+    qtbot.keyClicks(window.chat_sheet.system, "Be terse.")
+    window.close()
+    assert options(window).system == "Be terse."
+
+
+@pytest.mark.parametrize("typed", ["0.7", "7"])
+def test_a_reset_and_a_preset_take_the_place_of_a_number_that_is_typed(
+    open_window: OpenWindow, qtbot: QtBot, typed: str
+) -> None:
+    window = open_window()
+    window.actions_.chat_options.trigger()
+    sheet, row = window.chat_sheet, window.chat_sheet.numbers["top_p"]
+    preset = ChatOptions(preset="Usual").choose("top_p", 0.5)
+    sheet.show_presets({"Usual": preset})
+    for button, told in ((sheet.own.reset, ChatOptions()), (sheet._uses["Usual"], preset)):
+        row.field.setFocus()
+        row.field.selectAll()
+        qtbot.keyClicks(row.field, typed)
+        button.click()
+        assert row.field.text() == f"{told.get('top_p') or ''}"
+        window.composer.field.setFocus()
+        assert options(window) == told
