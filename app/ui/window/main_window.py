@@ -543,7 +543,7 @@ class MainWindow(QMainWindow):
 
     def _rename_chat(self) -> None:
         self._show_list()
-        self.sidebar.list.rename(self.controller.current.id)
+        self.sidebar.rename(self.controller.current.id)
 
     def _pin_chat(self) -> None:
         chat = self.controller.current

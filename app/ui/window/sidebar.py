@@ -61,6 +61,7 @@ class ChatList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self._field: QLineEdit | None = None  # where a name is being written
+        self._renamed = ""  # the chat that it is for
 
     def entry(self) -> Entry | None:
         """That of the row that is chosen."""
@@ -74,6 +75,7 @@ class ChatList(QListView):
             self.setCurrentIndex(QModelIndex())
         elif self.currentIndex().row() != row:
             self.setCurrentIndex(self.rows.index(row))
+        self._place_field()  # the rows may be others than before
 
     def rename(self, chat: str) -> None:
         """Have its name written in its row: Enter keeps it, Escape and leaving do not."""
@@ -84,14 +86,25 @@ class ChatList(QListView):
         self.setCurrentIndex(index)
         self.scrollTo(index)
         field = self._field = QLineEdit(str(index.data()), self.viewport())
+        self._renamed = chat
         field.setAccessibleName(tr("Name of the chat"))
         field.setMaxLength(200)
         field.setFont(theme.font(Size.CONTROL))
-        field.setGeometry(self.visualRect(index).adjusted(Space.S, 1, -Space.S, -1))
+        self._place_field()
         field.installEventFilter(self)
         field.selectAll()
         field.show()
         field.setFocus()
+
+    def _place_field(self) -> None:
+        """Over the row of its chat; it goes with that."""
+        if self._field is None:
+            return
+        if (row := self.rows.row_of(self._renamed)) < 0:
+            self._end_renaming()
+            return
+        place = self.visualRect(self.rows.index(row))
+        self._field.setGeometry(place.adjusted(Space.S, 1, -Space.S, -1))
 
     def _end_renaming(self, *, left: bool = False) -> None:
         """The focus comes to the list, where it has not `left` for something else."""
@@ -117,7 +130,9 @@ class ChatList(QListView):
             return True
         elif isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if event.type() == QEvent.Type.KeyPress:
-                name, entry = self._field.text(), self.entry()
+                # Not the row that is chosen: that is another one once something ends.
+                name = self._field.text()
+                entry = self.rows.entry(self.rows.index(self.rows.row_of(self._renamed)))
                 self._end_renaming()
                 if entry is not None and name != entry.title:
                     self.renamed.emit(entry.id, name)
@@ -235,6 +250,12 @@ class Sidebar(QFrame):
     def start_search(self) -> None:
         self.search.setFocus()
         self.search.selectAll()
+
+    def rename(self, chat: str) -> None:
+        """Have its name written, also where a search has not found it."""
+        if self.list.rows.row_of(chat) < 0:
+            self.end_search()
+        self.list.rename(chat)
 
     def end_search(self) -> None:
         self.search.clear()

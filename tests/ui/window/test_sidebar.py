@@ -88,6 +88,35 @@ def test_keys_of_a_file_manager_work_in_the_list(window: MainWindow, wait_until:
     wait_until(lambda: titles(window) == ["Two?"])
 
 
+def test_a_name_is_that_of_the_chat_it_was_written_for(
+    window: MainWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    rows = window.sidebar.list
+    first = next(s for s in window.controller.book.summaries if s.title == "One?")
+    rows.rename(first.id)
+    field = rows.findChild(QLineEdit)
+    assert field is not None
+    ask(window, "More?")  # of the chat on view, whose row is chosen again
+    window.controller.book.pin(first.id, True)  # its row is another one now
+    wait_until(lambda: field.geometry().contains(place(window, "One?")))
+    field.setText("Uno")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    wait_until(lambda: sorted(titles(window)) == ["Two?", "Uno"])
+    # It goes with its chat.
+    rows.rename(first.id)
+    window.controller.delete_chat(first.id)
+    wait_until(lambda: titles(window) == ["Two?"])
+    assert rows._field is None
+
+
+def test_a_chat_that_a_search_has_not_found_can_be_renamed(window: MainWindow) -> None:
+    window.sidebar.search.setText("nowhere")
+    window.sidebar._came(window.sidebar._asked, ())
+    window.actions_.rename.trigger()
+    assert window.sidebar.list.findChild(QLineEdit) is not None
+    assert not window.sidebar.searching
+
+
 def test_a_deletion_is_undone_by_its_key_from_the_composer(
     window: MainWindow, wait_until: WaitUntil
 ) -> None:
