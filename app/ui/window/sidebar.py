@@ -203,6 +203,8 @@ class Sidebar(QFrame):
         self._hits: tuple[Hit, ...] | None = None  # of a search that is on view
         self._current = ""
         self._asked = 0
+        self._looking = False  # for what is written now
+        self._entering: bool | None = None  # the list, once it is found; and whether to open
         self.setProperty("kind", "panel")
         self.setFixedWidth(WIDTH)
         self.search = QLineEdit()
@@ -285,6 +287,9 @@ class Sidebar(QFrame):
     # --- own ----------------------------------------------------------------------------
 
     def _enter_list(self, open_it: bool) -> None:
+        if self._looking:
+            self._entering = open_it  # what is listed now is not what was looked for
+            return
         rows = self.list.rows.rows
         first = next((i for i, row in enumerate(rows) if isinstance(row, Entry)), -1)
         if first >= 0:
@@ -294,6 +299,8 @@ class Sidebar(QFrame):
                 self._open(entry.id)
 
     def _query_changed(self) -> None:
+        self._entering = None
+        self._looking = self.searching and self._search is not None
         if self.searching:
             self._pause.start()
         else:
@@ -310,9 +317,15 @@ class Sidebar(QFrame):
         self._search(self.search.text(), lambda hits: self._came(asked, hits))
 
     def _came(self, asked: int, hits: tuple[Hit, ...]) -> None:
-        if asked == self._asked:  # else there is a newer one
-            self._hits = hits
-            self._show()
+        if asked != self._asked:
+            return  # there is a newer one
+        self._hits = hits
+        self._looking = self._pause.isActive()
+        self._show()
+        if not self._looking and self._entering is not None:
+            open_it, self._entering = self._entering, None
+            if self.search.hasFocus():
+                self._enter_list(open_it)
 
     def _show(self) -> None:
         today = date.today()

@@ -247,6 +247,28 @@ def test_words_are_found_in_other_chats(
     assert rows(window) == ["Today", "How do I travel?"]
 
 
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Down])
+def test_enter_waits_for_what_is_looked_for(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil, key: Qt.Key
+) -> None:
+    window = open_kept()
+    for text in ("How do I travel?", "Two?"):
+        window.controller.new_chat()
+        ask(window, text)
+    window.controller.new_chat()
+    window.actions_.search.trigger()
+    qtbot.keyClicks(window.sidebar.search, "travel")
+    qtbot.keyClick(window.sidebar.search, key)  # nothing has been found yet
+    wait_until(lambda: rows(window) == ["1 chat", "How do I travel?"])
+    if key == Qt.Key.Key_Return:
+        wait_until(lambda: shown(window)[:1] == ["How do I travel?"])
+    else:
+        chosen = window.sidebar.list.entry()
+        assert chosen is not None
+        assert chosen.title == "How do I travel?"
+        assert window.sidebar.list.hasFocus()
+
+
 def test_a_chat_that_is_chosen_while_a_found_one_is_read_stays_on_view(
     open_kept: Open, ask: Ask, wait_until: WaitUntil
 ) -> None:
