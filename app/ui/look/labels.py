@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
@@ -20,6 +21,15 @@ def section(text: str, above: int = Space.M, below: int = 0) -> QLabel:
     result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
     result.setWordWrap(True)
     result.setContentsMargins(0, above, 0, below)
+    return result
+
+
+def title(text: str) -> QLabel:
+    """Of a card, or of a row in a list: however long, all of it is read."""
+    result = QLabel(broken(text, 12))
+    result.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+    result.setTextFormat(Qt.TextFormat.PlainText)
+    result.setWordWrap(True)
     return result
 
 
@@ -52,6 +62,16 @@ def lines(first: Sequence[str], others: Sequence[str]) -> str:
     strong = [f'<span style="font-weight:600">{html.escape(text)}</span>' for text in first]
     text = "<br>".join([*strong, *map(html.escape, others)])
     return f'<div style="line-height:140%">{text}</div>'
+
+
+def breakable(text: str) -> str:
+    """The same to the eye; what is wider than its place, as a path, goes on in a next line."""
+    return broken(re.sub(r"[/\\](?=\S)", "\\g<0>\u200b", text))
+
+
+def broken(text: str, run: int = 24) -> str:
+    """As `breakable`, only where Qt finds no place for `run` signs: most paths can be copied."""
+    return re.sub(rf"[^\s\u200b/-]{{{run}}}(?=[^\s\u200b/-])", "\\g<0>\u200b", text)
 
 
 def tip(text: str) -> str:

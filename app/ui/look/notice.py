@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.ui.look import theme, words
 from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton, Sign
+from app.ui.look.labels import broken
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 
@@ -226,7 +227,7 @@ class Notices(QWidget):
 
 
 def _label(text: str) -> QLabel:
-    result = QLabel(text)
+    result = QLabel(broken(text))
     result.setTextFormat(Qt.TextFormat.PlainText)
     result.setWordWrap(True)
     result.setTextInteractionFlags(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -21,7 +20,7 @@ from app.job import Failure, Repair, State, Step
 from app.job.state import WORDS
 from app.ui.look import theme
 from app.ui.look.flow import flow
-from app.ui.look.labels import small
+from app.ui.look.labels import broken, small, title
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.look.words import quoted
@@ -45,17 +44,17 @@ class JobCard(QFrame):
     other_wanted = Signal()  # another checkpoint: this one never will do
     given_up = Signal()
 
-    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+    def __init__(self, model: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "card")
         self._repair: Repair | None = None
-        head = QLabel(tr("Getting {title}").format(title=title))
-        self.setAccessibleName(head.text())
-        head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+        name = tr("Getting {title}").format(title=model)
+        head = title(name)
+        self.setAccessibleName(name)
         self.bar = QProgressBar()
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(tr("Progress of {title}").format(title=title))
+        self.bar.setAccessibleName(tr("Progress of {title}").format(title=model))
         self.percent = QLabel("")
         self.percent.setFont(theme.font(Size.CONTROL))
         self.percent.setProperty("kind", "muted")
@@ -103,8 +102,8 @@ class JobCard(QFrame):
         doing = WORDS[Step(failure.step)].lower() if failure.step else ""
         kept = "Paused. What has come so far is kept."
         self.words.setText(f"Stopped while {doing}." if doing else kept)
-        self.message.setText(quoted(failure.message))
-        self.remedy.setText(quoted(failure.remedy))
+        self.message.setText(broken(quoted(failure.message)))
+        self.remedy.setText(broken(quoted(failure.remedy)))
         self.help.setText(_HELP[self._repair] if self._repair else "Continue")
         self._arrange(running=False)
 

@@ -10,7 +10,6 @@ from PySide6.QtGui import QCursor, QFont, QHideEvent, QKeyEvent, QResizeEvent, Q
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
-    QLabel,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -20,8 +19,10 @@ from app import catalog
 from app.library import ModelState, ModelStatus
 from app.ui.look import corners, theme
 from app.ui.look.icons import IconButton
+from app.ui.look.labels import broken, small, title
 from app.ui.look.language import tr
 from app.ui.look.theme import RADIUS, Size, Space
+from app.ui.look.words import quoted
 from app.ui.models.row import describe
 
 WIDTH = 340
@@ -174,24 +175,21 @@ class _Row(QPushButton):
     def __init__(self, model: ModelStatus, in_use: bool) -> None:
         super().__init__()
         known = catalog.find(model.id)
-        title = model.title
+        name = model.title
         if model.state is ModelState.AVAILABLE:
-            title = tr("Get {model}").format(model=title)
-        about = tr(known.summary if known and known.bundled else describe(model))
+            name = tr("Get {model}").format(model=name)
+        about = quoted(tr(known.summary if known and known.bundled else describe(model)))
         self.in_use = in_use and model.usable
         mark = "  ✓" if self.in_use else ""
         self.setProperty("kind", "entry")
         self.setEnabled(model.state is not ModelState.BROKEN)
-        self.setAccessibleName(f"{title}. {about}")
+        self.setAccessibleName(f"{name}. {about}")
         self.setToolTip(about if model.state is ModelState.BROKEN else "")
-        head = QLabel(f"{title}{mark}")
-        head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
+        head = title(f"{name}{mark}")
         if not self.isEnabled():
             head.setProperty("kind", "muted")
-        text = QLabel(about)
-        text.setFont(theme.font(Size.SMALL))
+        text = small(broken(about))
         text.setProperty("kind", "muted")
-        text.setWordWrap(True)
         text.setVisible(bool(about))  # of a model of the user's own there is nothing to say
         column = QVBoxLayout(self)
         column.setContentsMargins(10, Space.S, 10, Space.S)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import datetime
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app import catalog
 from app.library import ModelState, ModelStatus
-from app.ui.look import theme, words
+from app.ui.look import words
 from app.ui.look.icons import IconButton
-from app.ui.look.labels import small
+from app.ui.look.labels import broken, small, title
 from app.ui.look.language import tr
-from app.ui.look.theme import Size, Space
+from app.ui.look.theme import Space
 from app.ui.models.passport import PassportView
 
 
@@ -30,9 +29,8 @@ class ModelRow(QFrame):
         self.model = model
         self.setProperty("kind", "card")
         self.setAccessibleName(model.title)
-        head = QLabel(model.title)
-        head.setFont(theme.font(Size.CONTROL, QFont.Weight.DemiBold))
-        about = small(describe(model))
+        head = title(model.title)
+        about = small(broken(describe(model), 12))
         about.setProperty("kind", "error" if model.state is ModelState.BROKEN else "muted")
         self.passport: PassportView | None = None  # where it is shown
         text = QVBoxLayout()

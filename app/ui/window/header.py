@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
 
@@ -18,7 +18,7 @@ from app.ui.look.theme import Size, Space
 from app.ui.models.picker import ModelPicker
 from app.ui.window.state import Level, State
 
-MOST: Final = 16_777_215  # Qt's own "no limit"
+LEAST_NAME: Final = 64  # px of a model's name
 ROOM_FOR_WORDS: Final = 940
 ROOM_FOR_DEVICES: Final = 640
 """Widths in px from which on there is room for words, and for the switch between devices."""
@@ -96,6 +96,8 @@ class Header(QWidget):
         self.chip = StateChip()
         self.device = Segments("Device", {"cpu": "CPU", "gpu": "GPU"})
         self.device.chosen.connect(self.device_chosen)
+        # Side by side: a second line has no room in a header.
+        self.device.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._show_devices()
         self.meters = IconButton("meters", "Show or hide the meters (Ctrl+M)")
         self.settings = IconButton("sliders", "Settings (Ctrl+,)")
@@ -123,12 +125,27 @@ class Header(QWidget):
         self._narrow = narrow
         self._show_devices()
         self.picker.set_short(narrow)
-        self.picker.setMaximumWidth(MOST if width >= ROOM_FOR_DEVICES else max(64, width - 230))
         self.new_chat.setToolButtonStyle(
             Qt.ToolButtonStyle.ToolButtonIconOnly
             if narrow
             else Qt.ToolButtonStyle.ToolButtonTextBesideIcon
         )
+        self._fit_name(width)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a part has got other words
+            self._fit_name(self.width())
+        return super().event(event)
+
+    def _fit_name(self, width: int) -> None:
+        """A long name of a model is shortened, before what stands beside it has no room."""
+        row = self.layout()
+        assert row is not None
+        items = [item for i in range(row.count()) if (item := row.itemAt(i)) and not item.isEmpty()]
+        taken = sum(item.sizeHint().width() for item in items if item.widget() is not self.picker)
+        room = width - 2 * Space.S - taken - Space.S * (len(items) - 1)
+        least = LEAST_NAME if width >= ROOM_FOR_DEVICES else max(LEAST_NAME, width - 230)
+        self.picker.setMaximumWidth(max(least, room))
 
     def set_devices(self, devices: Sequence[DeviceInfo]) -> None:
         """Offer what the engine can really use; the rest is grey and says why."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import platform
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from app import paths
 from app.engine import DeviceInfo
 from app.ui.look import theme, words
 from app.ui.look.flow import Flow
-from app.ui.look.labels import note, section
+from app.ui.look.labels import breakable, note, section
 from app.ui.look.language import tr
 from app.ui.look.sheet import Sheet
 from app.ui.look.theme import MONO, Size, Space
@@ -137,7 +136,7 @@ class HelpSheet(Sheet):
 
     def _log(self, column: QVBoxLayout) -> None:
         file = paths.log_file()
-        where = _breakable(str(file))
+        where = breakable(str(file))
         column.addWidget(note(f"What went wrong is written to `{where}`. It holds no chats."))
         tail = _tail(file)
         column.addLayout(
@@ -146,7 +145,7 @@ class HelpSheet(Sheet):
                 ("Copy the end", lambda: QGuiApplication.clipboard().setText(tail)),
             )
         )
-        text = _text(_breakable(tail) or "Nothing has been logged.")
+        text = _text(breakable(tail) or "Nothing has been logged.")
         text.setFont(theme.font(Size.SMALL, family=MONO))
         column.addWidget(text)
 
@@ -185,7 +184,7 @@ def _part_row(part: Part) -> QVBoxLayout:
     name = _text(f"{part.name} {part.version}".strip())
     name.setFont(theme.font(Size.CONTROL, QFont.Weight.Medium))
     row.addWidget(name)
-    row.addWidget(note(_breakable(part.licence)))
+    row.addWidget(note(breakable(part.licence)))
     if not part.text:
         return row
 
@@ -235,12 +234,6 @@ def about() -> str:
 def _keys_of(action: QAction) -> str:
     form = QKeySequence.SequenceFormat.NativeText
     return ", ".join(keys.toString(form) for keys in action.shortcuts())
-
-
-def _breakable(text: str) -> str:
-    """The same to the eye; what is wider than the sheet, as a path, goes on in a next line."""
-    parts = re.sub(r"[/\\](?=\S)", "\\g<0>\u200b", text)
-    return re.sub(r"[^\s\u200b]{24}(?=[^\s\u200b])", "\\g<0>\u200b", parts)
 
 
 def _tail(file: Path) -> str:

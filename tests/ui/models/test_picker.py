@@ -49,6 +49,21 @@ def test_each_model_has_room_for_what_is_said_of_it(picker: ModelPicker) -> None
         assert row.minimumHeight() >= sum(label.sizeHint().height() for label in lines) > 0
 
 
+def test_a_long_name_and_a_path_are_read_whole(picker: ModelPicker) -> None:
+    name = "mine_" * 20
+    gone = ModelStatus("gone", name, ModelState.BROKEN, f"`/models/{name}/x.gguf` is damaged.")
+    picker.set_models((gone,))
+    picker.popup.grab()  # which has it laid out
+    labels = picker.popup.findChildren(QLabel)
+    assert [label.text().replace("\u200b", "") for label in labels] == [
+        name,
+        f"“/models/{name}/x.gguf” is damaged.",
+    ]
+    for label in labels:
+        assert label.width() >= label.minimumSizeHint().width()
+        assert label.height() >= label.heightForWidth(label.width())
+
+
 def test_its_corners_need_no_compositor(picker: ModelPicker) -> None:
     """Behind a translucent corner is black where nothing composes the screen."""
     picker.set_models(FakeModels().models())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
@@ -13,15 +14,17 @@ from app import paths
 from app.drafting import Attachment
 from app.engine import Script
 from app.errors import OutOfMemoryError
+from app.job import Failure
+from app.library import ModelState, ModelStatus
 from app.ui.chat.chips import Chips
 from app.ui.look.controls import Elided
 from app.ui.look.theme import Theme
 from app.ui.models.passport import PassportView
 from app.ui.models.picker import ModelPicker
-from app.ui.window.help import Topic
+from app.ui.window.actions import Topic
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import LONGEST_WAIT_MS, OpenWindow, WaitUntil
-from tests.ui.fakes import BatchEngine
+from tests.ui.fakes import BatchEngine, FakeModels
 from tests.ui.models.shots import passport
 
 SIZES = [(360, 640), (683, 384), (1280, 800)]
@@ -124,6 +127,30 @@ def test_nothing_is_cut(
     wait_until(lambda: not window.proof_page.busy)
     whole("proof")
     assert not problems
+
+
+@pytest.mark.parametrize("size", [*SIZES, (700, 600), (1000, 700)])
+def test_a_model_with_a_long_name_leaves_room_for_all_else(
+    open_window: OpenWindow, wait_until: WaitUntil, text_size: int, size: tuple[int, int]
+) -> None:
+    name = "Qwen3.5-4B-Instruct-" + "that_goes_on_" * 4 + "Q4_K_M"
+    file = Path(f"/models/{name}/target.gguf")
+    models = FakeModels()
+    models.more = (
+        ModelStatus(str(file), name, ModelState.READY, path=file, passport=passport()),
+        ModelStatus("gone", name, ModelState.BROKEN, f"`{file}` is shorter than it was.", file),
+        ModelStatus("own", name, ModelState.UNFINISHED, failure=Failure("No connection.", "Wait.")),
+    )
+    window = open_window(models=models, text_size=text_size)
+    window.resize(*size)
+    window.header.picker.set_in_use(str(file))
+    wait_until(lambda: bool(window.notices.all) and not cut(window))
+    window.notices.close_all()
+    window.show_models()
+    wait_until(lambda: len(window.models_sheet.cards) == 1 and not cut(window))
+    header = window.header
+    for part in (header.device, header.chip, header.picker, header.more):
+        assert header.rect().contains(part.geometry()), part
 
 
 @pytest.mark.parametrize("width", [280, 340, 480])
