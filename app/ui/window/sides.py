@@ -86,6 +86,10 @@ class Sides(QObject):
         self._floating = Side.NONE if self._floating is side else side
         if self._floating is not Side.NONE:
             self._drop_sheet()
+            if self.fits(side):  # the sheet had its place
+                self._floating = Side.NONE
+                self.place()
+                return True
         self.place()
         return None
 

@@ -22,6 +22,7 @@ from app import paths
 from app.engine import DeviceInfo, Script
 from app.ui.window.actions import Topic
 from app.ui.window.main_window import MainWindow
+from app.ui.window.sides import Side
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
 
@@ -157,6 +158,17 @@ def test_a_click_on_an_empty_place_of_a_sheet_leaves_it_open(
         qtbot.mouseClick(window.header, Qt.MouseButton.LeftButton)
         qtbot.waitUntil(lambda s=sheet: not s.isVisible())  # type: ignore[misc]
         assert window.composer.field.hasFocus()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_meters_come_in_the_place_of_a_sheet(open_window: OpenWindow, wanted: bool) -> None:
+    window = open_window(show_meters=wanted)
+    window.toggle_settings()
+    window.actions_.meters.trigger()
+    assert not window.sides.seen(Side.SHEET)
+    assert window.panel.isVisible()
+    assert window.actions_.meters.isChecked()
+    assert window.flow.current.show_meters
 
 
 def test_the_button_of_a_sheet_closes_it_too(open_window: OpenWindow, qtbot: QtBot) -> None:
