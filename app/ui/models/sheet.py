@@ -102,6 +102,8 @@ class ModelsSheet(QFrame):
         self.token.setEchoMode(QLineEdit.EchoMode.Password)
         self.keep_token = _button("Keep")
         self.keep_token.clicked.connect(self._give_token)
+        self.keep_token.setEnabled(False)
+        self.token.textChanged.connect(lambda text: self.keep_token.setEnabled(bool(text.strip())))
 
         page = QWidget()
         page.setProperty("kind", "panel")

@@ -85,6 +85,8 @@ class ChatSheet(Sheet):
         self.verify.chosen.connect(lambda key: self._take("verify", key or None))
         self.name.returnPressed.connect(self._save)
         self.save.clicked.connect(self._save)
+        self.save.setEnabled(False)  # without a name there is nothing to save it as
+        self.name.textChanged.connect(lambda text: self.save.setEnabled(bool(text.strip())))
         self.own.reset_wanted.connect(lambda: self._put(ChatOptions()))
         self.show_options(ChatOptions())
 

@@ -118,6 +118,16 @@ def test_a_token_is_given_before_it_goes_on(sheet: ModelsSheet, qtbot: QtBot) ->
     assert card.token.text() == ""
 
 
+def test_a_token_can_be_kept_once_there_is_one(sheet: ModelsSheet, qtbot: QtBot) -> None:
+    given: list[str] = []
+    sheet.token_given.connect(given.append)
+    assert not sheet.keep_token.isEnabled()
+    qtbot.keyClicks(sheet.token, "hf_secret")
+    sheet.keep_token.click()
+    assert given == ["hf_secret"]
+    assert not sheet.keep_token.isEnabled()
+
+
 def test_one_bar_and_plain_words(sheet: ModelsSheet) -> None:
     getting = sheet._getting
     getting.model, getting.title = "qwen3.5-4b", "Qwen3.5-4B"

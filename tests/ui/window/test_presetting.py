@@ -47,8 +47,10 @@ def test_a_preset_is_saved_used_and_removed(open_window: OpenWindow, qtbot: QtBo
     window.actions_.chat_options.trigger()
     sheet = window.chat_sheet
     qtbot.keyClicks(sheet.system, "Be terse.")
+    assert not sheet.save.isEnabled()  # it has no name
     qtbot.keyClicks(sheet.name, "Terse")
     sheet.save.click()
+    assert not sheet.save.isEnabled()
     saved = presets.load(paths.presets_file()).presets
     assert saved["Terse"].system == "Be terse."
     sheet.own.reset.click()
