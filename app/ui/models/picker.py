@@ -190,13 +190,13 @@ class _Row(QPushButton):
             head.setProperty("kind", "muted")
         text = small(broken(about))
         text.setProperty("kind", "muted")
-        text.setVisible(bool(about))  # of a model of the user's own there is nothing to say
         column = QVBoxLayout(self)
         column.setContentsMargins(10, Space.S, 10, Space.S)
         column.setSpacing(2)
         for label in (head, text):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             column.addWidget(label)
+        text.setVisible(bool(about))  # of a model of the user's own there is nothing to say
         # A button's own hint knows nothing of a layout inside it.
         wraps = column.hasHeightForWidth()
         height = column.heightForWidth(WIDTH - 12) if wraps else column.sizeHint().height()

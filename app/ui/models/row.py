@@ -58,12 +58,12 @@ class ModelRow(QFrame):
         self.more.clicked.connect(self._open_menu)
         known = catalog.find(model.id)
         own = model.path is not None and not (known and known.bundled)
-        self.more.setVisible(own)
         row.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
         column = QVBoxLayout(self)
         column.setContentsMargins(Space.L, Space.M, Space.M, Space.M)
         column.setSpacing(Space.S)
         column.addLayout(row)
+        self.more.setVisible(own)  # here: without a parent it would be a window of its own
         self._column = column
 
     def menu(self) -> QMenu:

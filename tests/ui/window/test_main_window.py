@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Role, Turn
+from app.drafting import Attachment, Draft
 from app.engine import DeviceInfo, Figures, FinishReason, Script
 from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.errors import (
@@ -35,6 +37,7 @@ from app.errors import (
 )
 from app.job import Failure
 from app.library import ModelState, ModelStatus
+from app.presets import ChatOptions
 from app.settings import Settings
 from app.ui.chat.message import Question
 from app.ui.chat.welcome import SUGGESTIONS, Welcome
@@ -45,6 +48,7 @@ from app.ui.window import controller
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine, FakeModels
+from tests.ui.models.shots import passport
 
 Ask = Callable[[MainWindow, str], None]
 
@@ -784,3 +788,56 @@ def test_long_lines_of_code_are_wrapped_or_scrolled_to(
     button.click()
     wait_until(lambda: not bar.maximum() and body.height() == wrapped)
     assert body.document().toPlainText().startswith("Some prose.\nx = [1, 1, ")
+
+
+class _Shown(QObject):
+    """The windows that are shown, by their class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.names.append(f"{type(watched).__name__}: {watched.accessibleName()}")
+        return False
+
+
+def test_no_part_is_a_window_of_its_own_before_it_has_its_place(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil, tmp_path: Path
+) -> None:
+    """Each such one was seen for a moment, and took the focus from where it was."""
+    engine = BatchEngine(Script(text="An `answer`.\n\n```\ncode\n```", reasoning="Hm.", block=16))
+    models = FakeModels()
+    models.more = (
+        ModelStatus("mine", "Mine", ModelState.READY, path=tmp_path, passport=passport()),
+        ModelStatus("gone", "Gone", ModelState.BROKEN, "It is not there.", tmp_path),
+        ModelStatus("own", "Own", ModelState.UNFINISHED, failure=Failure("No room.", "Wait.")),
+    )
+    shown = _Shown()
+    QApplication.instance().installEventFilter(shown)  # type: ignore[union-attr]
+    window = open_window(engine, models)
+    assert shown.names == ["MainWindow: "]
+    ask(window, Draft("Why?", (Attachment("a.txt", "Text."),)).message())
+    window.chats.view.messages[0].start_editing()
+    window.chats.view.messages[0].stop_editing()
+    window.chats.view.answers[0]._why.click()
+    window.controller.edit(window.controller.current.path()[0], "Why not?")
+    wait_until(lambda: not window.controller.busy)
+    engine.script.error = ContextFullError("It is too long.", remedy="Shorten it.")
+    ask(window, "More?")
+    window.show_models()
+    wait_until(lambda: {"mine", "gone"} <= window.models_sheet.rows.keys())
+    window.models_sheet.rows["mine"].toggle_passport()
+    window.models_sheet.say("Verified.")
+    window.actions_.settings.trigger()
+    window.actions_.chat_options.trigger()
+    window.chat_sheet.show_presets({"Terse": ChatOptions("Be terse.")})
+    for action in window.actions_.help.values():
+        action.trigger()
+    window.actions_.find.trigger()
+    window.composer.attach(Attachment("b.txt", "Text."))
+    window.composer.set_warning("It is too long.")
+    window.proving._open()
+    assert shown.names == ["MainWindow: "]
+    QApplication.instance().removeEventFilter(shown)  # type: ignore[union-attr]
