@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
     QLabel,
+    QLayout,
     QSizePolicy,
     QToolButton,
     QWidget,
@@ -40,6 +42,29 @@ def holds_focus(widget: QWidget) -> bool:
     """Whether the focus is within a widget."""
     focused = QApplication.focusWidget()
     return focused is not None and widget.isAncestorOf(focused)
+
+
+def order_tabs(layout: QLayout) -> None:
+    """Have Tab go through a layout as it is read: Qt goes by when each was made."""
+    before: QWidget | None = None
+    for widget in _in_order(layout):
+        if before is not None:
+            QWidget.setTabOrder(before, widget)
+        before = widget
+
+
+def _in_order(layout: QLayout) -> Iterator[QWidget]:
+    for at in range(layout.count()):
+        item = layout.itemAt(at)
+        if item is None:
+            continue
+        if (inner := item.layout()) is not None:
+            yield from _in_order(inner)
+        elif (widget := item.widget()) is not None:
+            if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+                yield widget
+            elif (own := widget.layout()) is not None:
+                yield from _in_order(own)
 
 
 def repolish(widget: QWidget) -> None:

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.look import theme, words
+from app.ui.look.controls import holds_focus
 from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton, Sign
 from app.ui.look.labels import broken
@@ -34,6 +35,7 @@ _SCHEMES: Final = ("http", "https", "mailto")
 
 class Notice(QFrame):
     closed = Signal()
+    focus_left = Signal()  # it had it, and is about to go
 
     def __init__(
         self,
@@ -110,6 +112,8 @@ class Notice(QFrame):
         self.fit(event.size().width())
 
     def dismiss(self) -> None:
+        if holds_focus(self):
+            self.focus_left.emit()
         self.hide()
         self.closed.emit()
         self.deleteLater()
@@ -123,6 +127,8 @@ class Notices(QWidget):
     are seen, as far as there is room; the others are told by their number, and come up as those
     are closed.
     """
+
+    focus_left = Signal()  # the message that had it is about to go
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -159,6 +165,7 @@ class Notices(QWidget):
                 old.dismiss()
         notice = Notice(message, remedy, level=level)
         notice.closed.connect(lambda: self._drop(notice))
+        notice.focus_left.connect(self.focus_left)
         self._all.append((notice, topic))
         self._column.addWidget(notice)
         self._arrange()

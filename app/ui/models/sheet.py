@@ -28,7 +28,7 @@ from app.job import Repair
 from app.library import ModelState, ModelStatus
 from app.ui import task
 from app.ui.look import theme, words
-from app.ui.look.controls import Elided, Segments
+from app.ui.look.controls import Elided, Segments, holds_focus, order_tabs
 from app.ui.look.flow import flow
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note, section
@@ -150,11 +150,12 @@ class ModelsSheet(QFrame):
         form.addStretch(1)
         area = QScrollArea()
         area.setAccessibleName(tr("Models"))
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # a stop of Tab that nobody would see
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)
-        self._area = area
+        self._area, self._form = area, form
         self._choose_type(catalog.DEFAULT_TYPE)
         close = IconButton("close", "Close the models (Esc)")
         close.clicked.connect(self.closed)
@@ -193,6 +194,7 @@ class ModelsSheet(QFrame):
             self._said.dismiss()
         self._said = notice = Notice(message, remedy, level=level)
         notice.closed.connect(self._forget_said)
+        notice.focus_left.connect(lambda: self._give_focus())
         self._notes.addWidget(notice)
         notice.show()
         self._area.verticalScrollBar().setValue(0)
@@ -203,7 +205,11 @@ class ModelsSheet(QFrame):
 
     def get(self, model: KnownModel) -> None:
         recipe = self.recipe.choice() if self._recipe_row.isVisibleTo(self) else ""
+        held = holds_focus(self)
         self._getting.get(model, self.type.choice(), recipe, self.keep.isChecked())
+        if held and (card := self.cards.get(model.id)) is not None:
+            card.show()
+            self._give_focus(card.pause)  # the row with the button has gone
         self._area.verticalScrollBar().setValue(0)
 
     def allow_chunks(self, allowed: bool) -> None:
@@ -221,6 +227,7 @@ class ModelsSheet(QFrame):
 
     def _show(self) -> None:
         opened = {name for name, row in self.rows.items() if row.passport is not None}
+        held = next((name for name, row in self.rows.items() if holds_focus(row)), "")
         for layout in (self._here, self._there):
             _empty(layout)
         self.rows.clear()
@@ -242,6 +249,16 @@ class ModelsSheet(QFrame):
         self.place.set_text(str(self._models.root))
         self._show_problem()
         self._show_job()
+        order_tabs(self._form)
+        if held:
+            if (mine := self.rows.get(held)) is not None:
+                mine.show()  # at once: what is not seen cannot have it
+            self._give_focus(*((mine.main, mine.more) if mine else ()))
+
+    def _give_focus(self, *to: QWidget) -> None:
+        """What had it is made anew: the keys go on from the same place, else in the sheet."""
+        able = (w for w in to if w.isEnabled() and w.isVisibleTo(self))
+        next(able, self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_problem(self) -> None:
         """On top, as long as it lasts: all that is missing below is missing because of it."""
@@ -259,14 +276,21 @@ class ModelsSheet(QFrame):
         titles = {m.id: m.title for m in standing}
         if going.model:
             titles = {going.model: going.title} | titles
-        if list(titles) != list(self.cards):
+        held = next((name for name, card in self.cards.items() if holds_focus(card)), "")
+        anew = list(titles) != list(self.cards)
+        if anew:
             _empty(self._going)
             self.cards = {name: self._card(name, title) for name, title in titles.items()}
+            order_tabs(self._form)
         for model in standing:
             if model.failure is not None and model.id != going.model:
                 self.cards[model.id].show_standing(model.failure)
         if going.model:
             self.cards[going.model].show_running(going.state)
+        if anew and held:
+            if (mine := self.cards.get(held)) is not None:
+                mine.show()
+            self._give_focus(*((mine.help, mine.pause) if mine else ()))
         for model_id, row in self.rows.items():
             if row.model.state is ModelState.AVAILABLE:  # one job at a time
                 row.main.setEnabled(not going.model)

@@ -201,6 +201,8 @@ class ProofPage(QWidget):
         self._question.set_text(" ".join(question.split()))
         self._say("")
         self.stop_button.show()
+        if self.again_button.hasFocus():  # which else goes to anything
+            self.stop_button.setFocus()
         self.again_button.hide()
         self.save_button.hide()
         self.show()
@@ -250,8 +252,10 @@ class ProofPage(QWidget):
         for lane in self.lanes:
             lane.finish()
         self._say(verdict, about)
-        self.stop_button.hide()
         self.again_button.show()
+        if self.stop_button.hasFocus():
+            self.again_button.setFocus()
+        self.stop_button.hide()
         self.save_button.setVisible(self._proof is not None)
         QTimer.singleShot(0, self, self._show_end)
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.presets import ChatOptions
 from app.ui.look import theme
-from app.ui.look.controls import Segments
+from app.ui.look.controls import Segments, order_tabs
 from app.ui.look.icons import IconButton, icon
 from app.ui.look.labels import note, section
 from app.ui.look.language import tr
@@ -139,6 +139,7 @@ class ChatSheet(Sheet):
                 old.deleteLater()
         for name in sorted(presets, key=str.casefold):
             self._list.addWidget(self._row(name))
+        order_tabs(self.form)
         self._show_chosen()
 
     def keep(self) -> None:

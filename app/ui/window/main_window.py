@@ -353,7 +353,8 @@ class MainWindow(QMainWindow):
         self.panel.replay.clicked.connect(self.actions_.replay.trigger)
         loader.changed.connect(self._enable_actions)
         self.sides.changed.connect(self._show_sides)
-        self.sides.focus_left.connect(self.composer.field.setFocus)
+        for part in (self.sides, self.notices, self.proving):
+            part.focus_left.connect(self.composer.field.setFocus)
         self._wire_models()
 
         controller.began.connect(self.chats.follow)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.conversation import End, Turn
 from app.engine import Figures, LoadedModel
 from app.proof import Subject
+from app.ui.look.controls import holds_focus
 from app.ui.models.loading import Loader
 from app.ui.proof.replay import possible
 from app.ui.settings.flow import SettingsFlow
@@ -31,6 +32,7 @@ class Proving(QObject):
     would take its time of every start."""
 
     changed = Signal()  # what can be proved or replayed
+    focus_left = Signal()  # the page that has it is about to go
 
     def __init__(
         self,
@@ -96,6 +98,8 @@ class Proving(QObject):
         if self._page is None or self._page.isHidden():
             return
         self._page.leave()
+        if holds_focus(self._page):
+            self.focus_left.emit()
         self._page.hide()
         self._chats.show()
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QInputMethodEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
+from app.library import ModelState, ModelStatus
+from app.presets import ChatOptions
 from app.ui.chat import composer
 from app.ui.chat.message import AnswerView, Question
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
-from tests.ui.fakes import BatchEngine
+from tests.ui.fakes import BatchEngine, FakeModels
 
 Ask = Callable[[MainWindow, str], None]
 
@@ -219,3 +223,69 @@ def test_keys_go_to_the_composer_when_the_message_that_had_them_goes(
     assert window.composer.field.hasFocus()
     wait_until(lambda: not window.controller.busy)
     assert window.composer.field.hasFocus()
+
+
+def test_keys_go_on_where_a_button_was(
+    open_window: OpenWindow, ask: Callable[[MainWindow, str], None], wait_until: WaitUntil
+) -> None:
+    """It goes with what it did: a message, a proof, a row of the models."""
+    window = open_window()
+    ask(window, "Why?")
+    undo = window.notices.add("The chat is deleted.").add_button("Undo")
+    undo.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(undo, Qt.Key.Key_Space)
+    assert window.composer.field.hasFocus()
+
+    window.actions_.prove.trigger()
+    page = window.proof_page
+    wait_until(lambda: not page.busy)
+    page.again_button.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(page.again_button, Qt.Key.Key_Space)
+    assert page.stop_button.hasFocus()
+    wait_until(lambda: not page.busy)
+    assert page.again_button.hasFocus()
+    window.proving.leave()
+    assert window.composer.field.hasFocus()
+
+    models = window._models
+    assert isinstance(models, FakeModels)
+    models.more = (ModelStatus("mine", "Mine", ModelState.READY, path=Path("/models/mine")),)
+    window.show_models()
+    sheet = window.models_sheet
+    wait_until(lambda: "mine" in sheet.rows)
+    use = sheet.rows["mine"].main
+    use.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(use, Qt.Key.Key_Space)
+    wait_until(lambda: window.loader.in_use == "mine" and not window.loader.obstacle)
+    assert sheet.rows["mine"].more.hasFocus()  # it is in use: its first button does nothing
+
+
+def test_tab_goes_through_a_sheet_as_it_is_read(
+    open_window: OpenWindow, wait_until: WaitUntil
+) -> None:
+    models = FakeModels()
+    models.more = (ModelStatus("mine", "Mine", ModelState.READY, path=Path("/models/mine")),)
+    window = open_window(models=models)
+    window.resize(1280, 1400)
+    window.show_models()
+    wait_until(lambda: "mine" in window.models_sheet.rows)
+    models.more = (*models.more, ModelStatus("own", "Own", ModelState.READY, path=Path("/own")))
+    window.model_list.refresh()
+    wait_until(lambda: "own" in window.models_sheet.rows)
+    sheets: list[QWidget] = [window.models_sheet]
+    window.presetting.show(window.controller.current)
+    window.chat_sheet.show_presets({"Terse": ChatOptions("Be terse.")})
+    sheets += [window.chat_sheet, window.sheet]
+    for sheet in sheets:
+        window.sides.open_sheet(sheet)
+        QTest.qWait(20)
+        places = []
+        widget = sheet.nextInFocusChain()
+        while widget is not sheet:
+            stop = widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isEnabled()
+            scrolled = any(area.isAncestorOf(widget) for area in sheet.findChildren(QScrollArea))
+            if stop and scrolled and widget.isVisible() and sheet.isAncestorOf(widget):
+                places.append(widget.mapTo(sheet, widget.rect().center()).y())
+            widget = widget.nextInFocusChain()
+        assert len(places) > 8
+        assert all(a <= b + 8 for a, b in pairwise(places)), places  # a row is one line
