@@ -172,10 +172,7 @@ class Sides(QObject):
 
         It closes after the click: before, what was pressed would move from under the mouse.
         """
-        if watched is self._above and event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
-            if self._sheet is not None and not self.fits(Side.SHEET):
-                self._put(self._sheet, Side.SHEET)  # a message came or went
-        elif event.type() == QEvent.Type.MouseButtonRelease and self._leaving is not None:
+        if event.type() == QEvent.Type.MouseButtonRelease and self._leaving is not None:
             left, self._leaving = self._leaving, None
             QTimer.singleShot(0, self, lambda: self._leave(left))
         elif (

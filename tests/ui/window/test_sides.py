@@ -106,23 +106,6 @@ def test_a_sheet_never_covers_the_composer(open_window: OpenWindow, size: tuple[
     assert window.rect().contains(area(window.sheet, window))
 
 
-def test_a_floating_sheet_makes_way_for_a_message(
-    open_window: OpenWindow, wait_until: WaitUntil
-) -> None:
-    window = open_window()
-    window.resize(640, 700)
-    window.toggle_settings()
-    sheet, whole = window.sheet, window.sheet.height()
-    window.notices.add("The settings cannot be written.")
-
-    def below() -> int:
-        return sheet.mapTo(window, sheet.rect().bottomLeft()).y()
-
-    wait_until(lambda: below() < window.notices.mapTo(window, QPoint()).y())
-    window.notices.close_all()
-    wait_until(lambda: sheet.height() == whole)
-
-
 @pytest.mark.parametrize("size", [(1280, 800), (400, 700)])
 def test_a_click_outside_closes_a_sheet_and_does_its_work(
     open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil, size: tuple[int, int]
