@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ _SAMPLING: Final = {  # fields of gguf.Metadata, and their keys in generation_co
     "sampling_penalty_repeat": ("repetition_penalty", float),
 }
 
+_LISTS: Final = ("tags", "languages", "base_models", "datasets")  # fields of gguf.Metadata
 _LARGEST: Final = 2**31  # numbers from there on nobody means, and GGUF cannot hold
 _NAME: Final = "_name_or_path"  # the one setting that `gguf.Metadata` looks at
 
@@ -38,6 +40,10 @@ def describe_model(header: GGUFWriter, folder: Path, config: JsonFile, parameter
     metadata = gguf.Metadata.apply_metadata_heuristic(
         gguf.Metadata(), _card(folder), named, folder, parameters
     )
+    for item in fields(metadata):
+        value = getattr(metadata, item.name)
+        if isinstance(value, list) and item.name not in _LISTS:  # of licences, say
+            setattr(metadata, item.name, ", ".join(map(str, value)))
     for field, value in _sampling(folder).items():
         setattr(metadata, field, value)
     metadata.name = valid_text(metadata.name or folder.name or "model")

@@ -263,6 +263,14 @@ def test_a_model_card_cannot_stop_it(target: Path, tmp_path: Path, content: byte
     convert_target(target, tmp_path / "x.gguf", WeightType.F32)
 
 
+def test_a_list_in_a_model_card_where_there_is_one_text(target: Path, tmp_path: Path) -> None:
+    (target / "README.md").write_text("---\nlicense: [apache-2.0, mit]\nname: ['']\n---\n")
+    convert_target(target, tmp_path / "x.gguf", WeightType.F32)
+    fields = GGUFReader(tmp_path / "x.gguf").fields
+    assert fields["general.license"].contents() == "apache-2.0, mit"
+    assert fields["general.name"].contents() == target.name
+
+
 @pytest.mark.parametrize("name", [7, ["x"], "\udcff"])
 def test_a_name_that_is_none_cannot_either(target: Path, tmp_path: Path, name: object) -> None:
     tiny.edit_json(target / "config.json", lambda config: config.update(_name_or_path=name))
