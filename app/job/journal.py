@@ -79,7 +79,10 @@ class Journal:
         except OSError:
             return None
         try:
-            return cls._of_json(json.loads(text))
+            journal = cls._of_json(json.loads(text))
+            if journal.id != folder.name:  # what it leads to is moved and removed
+                raise ValueError(f"it is for `{journal.id}`")
+            return journal
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise OptionError(
                 f"The journal in `{folder}` cannot be read.",

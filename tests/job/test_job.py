@@ -28,7 +28,7 @@ from app.errors import (
 )
 from app.files import check_writable
 from app.job import Job, Jobs, Repair, State, Step, Tools
-from app.job.journal import FOLDER
+from app.job.journal import FOLDER, Journal
 from app.jobs import CancelToken, JobCancelled
 from app.library import Library, ModelState
 from app.passport import Check, Made, Passport
@@ -339,6 +339,18 @@ def test_a_journal_that_cannot_be_read_costs_no_list(root: Path, tmp_path: Path)
     folder = root / FOLDER / MODEL.id
     folder.mkdir(parents=True)
     (folder / "journal.json").write_text(json.dumps({"id": 5}))
+    assert row(root, tmp_path).state is ModelState.AVAILABLE
+
+
+def test_a_journal_leads_nowhere_else(root: Path, tools: Tools, tmp_path: Path) -> None:
+    journal = start(root, tools).journal
+    folder = root / FOLDER / MODEL.id
+    folder.mkdir(parents=True, exist_ok=True)
+    journal.write(folder)
+    assert Journal.read(folder) == journal
+    replace(journal, id="../..").write(folder)
+    with pytest.raises(OptionError, match="cannot be read"):
+        Journal.read(folder)
     assert row(root, tmp_path).state is ModelState.AVAILABLE
 
 

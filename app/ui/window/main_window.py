@@ -793,7 +793,8 @@ class MainWindow(QMainWindow):
     def _tell_not_got(self, error: SlipstreamError) -> None:
         self.model_list.refresh()  # the card there tells
         if self.models_sheet.isHidden():
-            self._tell(error).add_button("Show the models").clicked.connect(self.show_models)
+            notice = self._tell(error, topic="unfinished")
+            notice.add_button("Show the models").clicked.connect(self.show_models)
 
     def _move_models(self, folder: str) -> None:
         place = Path(folder)

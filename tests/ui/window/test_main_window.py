@@ -31,6 +31,7 @@ from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.errors import (
     ContextFullError,
     DeviceError,
+    DownloadError,
     ModelFileError,
     OptionError,
     OutputError,
@@ -569,6 +570,8 @@ def test_what_was_not_finished_is_told_at_the_start(
     models.more = (ModelStatus("going", "A model", ModelState.UNFINISHED, "…", failure=failure),)
     window = open_window(models=models)
     wait_until(lambda: "A model is not finished yet." in notices(window))
+    window.getting.failed.emit(DownloadError("The network is gone.", remedy="Try again."))
+    assert notices(window) == ["The network is gone."]
     window.getting.model, window.getting.title = "going", "A model"
     window.getting.changed.emit()
     assert notices(window) == []
