@@ -316,7 +316,8 @@ llama_out_chooser slip_device_sampler::chooser() const {
     chooser.user      = this;
     // What the graph's shape and constants depend on (FNV-1a); the rest is data.
     chooser.key = 0xcbf29ce484222325;
-    const float values[] = { options_.temperature, float(options_.top_k), options_.top_p, options_.min_p, float(greedy_),
+    const slip_sampling at = greedy_ ? slip_sampling() : options_; // greedy asks none of these
+    const float values[] = { at.temperature, float(at.top_k), at.top_p, at.min_p, float(greedy_),
         penalties_.presence, penalties_.frequency, penalties_.repeat, float(penalties_.count()), float(penalties_.biases.size()),
         float(ids_.size()), float(block_), float(watches_) };
     unsigned char bytes[sizeof(values)];

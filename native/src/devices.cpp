@@ -23,12 +23,12 @@ bool slip_device_captures_graphs(ggml_backend_dev_t device) {
     return stats_of(device) != nullptr;
 }
 
-int32_t slip_device_graphs_built(ggml_backend_dev_t device) {
+int64_t slip_device_graphs_built(ggml_backend_dev_t device) {
     uint64_t n_direct = 0, n_captured = 0, n_launched = 0;
     if (const read_stats read = stats_of(device)) {
         read(&n_direct, &n_captured, &n_launched);
     }
-    return int32_t(n_launched > 0 ? n_direct + n_captured : 0); // no card launches any where graphs are switched off
+    return n_launched > 0 ? int64_t(n_direct + n_captured) : 0; // no card launches any where graphs are switched off
 }
 
 std::vector<ggml_backend_dev_t> slip_devices() {

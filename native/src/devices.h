@@ -20,7 +20,7 @@ bool slip_device_is_gpu(ggml_backend_dev_t device);
 
 // Graphs that CUDA captured, or evaluated node by node where others are launches of captured ones, since the process began;
 // 0 of other devices.
-int32_t slip_device_graphs_built(ggml_backend_dev_t device);
+int64_t slip_device_graphs_built(ggml_backend_dev_t device);
 
 // Whether it may capture graphs.
 bool slip_device_captures_graphs(ggml_backend_dev_t device);

@@ -500,7 +500,7 @@ void slip_drafter::feed(const graph & g, int32_t n_rows) {
 void slip_drafter::run_block(const graph & g, llama_token anchor) {
     fill_rows(n_queued_, g.n_rows);
     fill_block(g, anchor);
-    launch(g, offset_of(in_.mask_full) + size_t(g.n_kv_full) * shape_.block * sizeof(ggml_fp16_t));
+    launch(g, offset_of(in_.mask_full) + (shape_.any_full() ? size_t(g.n_kv_full) * shape_.block * sizeof(ggml_fp16_t) : 0));
     n_fed_   += n_queued_;
     n_queued_ = 0;
     high_     = std::max(high_, n_fed_ + shape_.block);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr llama_seq_id k_seq = 0;
 constexpr int32_t      k_probe_tokens = 64; // context in which costs are measured
+constexpr float        k_most_steps = 5; // of a round of the whole block on a card
 constexpr double       k_costs_ms = 1700, k_warm_up_ms = 400; // for all of them, as far as one of each allows
 
 constexpr int32_t k_no_memory = -2; // of llama_process: no room for the graph
@@ -50,7 +51,7 @@ slip_pair::slip_pair(const slip_load_options & options) :
     models_(slip_load_models(options, cancelled_)),
     batch_(llama_batch_ext_init(models_.ctx_target.get())),
     governor_(std::max(1, models_.shape.block)) {
-    if (models_.drafter && models_.draft_device == models_.device && slip_device_captures_graphs(models_.device)) {
+    if (models_.drafter && models_.whole() && models_.draft_device == models_.device && slip_device_captures_graphs(models_.device)) {
         warm_up();
     }
 }
@@ -59,8 +60,13 @@ slip_pair::slip_pair(const slip_load_options & options) :
 // first answer, whose governor knows what rounds take.
 void slip_pair::warm_up() {
     try {
-        governor_.set_costs(measure_costs(k_warm_up_ms));
-    } catch (const slip_failure &) {
+        const slip_costs costs = measure_costs(k_warm_up_ms);
+        const float whole = costs.verify[models_.shape.block];
+        // A pass that met kernels on their way from the disk would have no width pay for ever: rounds tell then.
+        if (whole > 0 && costs.draft + whole < k_most_steps * costs.plain) {
+            governor_.set_costs(costs);
+        }
+    } catch (const std::exception &) {
         // whatever it is, the first prompt meets it and says so
     }
 }
@@ -212,10 +218,15 @@ void slip_pair::set_drafting(bool drafting) {
     if (drafting == drafting_) {
         return;
     }
+    // Where a device captures graphs they stay: each change of what leaves has all of them made anew.
+    const bool leave = drafting || slip_device_captures_graphs(models_.device);
     for (const int32_t tap : models_.shape.taps) {
-        llama_set_embeddings_layer_inp(models_.ctx_target.get(), tap, drafting);
+        if (leave != taps_leave_) {
+            llama_set_embeddings_layer_inp(models_.ctx_target.get(), tap, leave);
+        }
     }
-    drafting_ = drafting;
+    taps_leave_ = leave;
+    drafting_   = drafting;
 }
 
 void slip_pair::keep_checkpoint() {
@@ -342,7 +353,7 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
     throw_if_cancelled();
     n_draft = widest(n_draft);
     counts_ = {};
-    const int32_t built_before = slip_device_graphs_built(models_.device);
+    const int64_t built_before = slip_device_graphs_built(models_.device);
 
     slip_round_result result = {};
     result.size = sizeof(result);
@@ -416,7 +427,8 @@ slip_round_result slip_pair::verified(int32_t n_draft, const int32_t * given, co
     result.head_rows        = drafts ? models_.drafter->rows_read() : 0;
     result.n_syncs          = counts_.syncs + drafter.waited;
     result.n_graphs_run     = counts_.launched + drafter.launched;
-    result.n_graphs_rebuilt = std::min(result.n_graphs_run, std::max(counts_.rebuilt + drafter.rebuilt, slip_device_graphs_built(models_.device) - built_before));
+    result.n_graphs_rebuilt = static_cast<int32_t>(std::min<int64_t>(result.n_graphs_run,
+        std::max<int64_t>(counts_.rebuilt + drafter.rebuilt, slip_device_graphs_built(models_.device) - built_before)));
     result.bytes_to_host    = sizeof(llama_token) * (drafts ? n_draft : 0) +
         (1 + n_draft) * (sampler_.on_device() ? sizeof(llama_token) : sizeof(float) * llama_vocab_n_tokens(vocab()));
     // A device works on while the host goes ahead: there the two phases are one.
@@ -486,7 +498,7 @@ slip_costs slip_pair::measure_costs() {
 slip_costs slip_pair::measure_costs(double limit_ms) {
     try {
         return timed_rounds(limit_ms);
-    } catch (const slip_failure &) {
+    } catch (...) {
         reset(); // of a prompt that nobody gave
         throw;
     }
@@ -525,6 +537,7 @@ slip_costs slip_pair::timed_rounds(double limit_ms) {
 
     // The best of some repetitions: whatever else the machine does only adds. The first of them build and warm up
     // graphs, which is nothing to a long pass. They follow each other until one of `width` tokens would not fit whole.
+    const bool fetches = slip_device_captures_graphs(models_.device); // kernels, in the first
     const auto timed = [&](int32_t width, auto && pass) {
         double best = std::numeric_limits<double>::infinity();
         for (int32_t i = 0, warm = 1; i < warm + 5; ++i) {
@@ -534,7 +547,7 @@ slip_costs slip_pair::timed_rounds(double limit_ms) {
             const int64_t before = now_us();
             pass();
             const double ms = passed(before);
-            warm = ms < k_short_ms ? 3 : ms < k_long_ms ? 1 : 0;
+            warm = ms < k_short_ms ? 3 : ms < k_long_ms || fetches ? 1 : 0;
             if (i >= warm) {
                 best = std::min(best, ms);
             }

@@ -91,6 +91,7 @@ private:
     int32_t                  n_last_      = 0; // tokens of the target's last pass...
     int32_t                  n_outputs_   = 0; // ... of which the last so many have logits
     bool                     drafting_    = false;
+    bool                     taps_leave_  = false; // whether its passes leave layer inputs for the drafter
 
     // Recurrent state after the first checkpoint_at_ held tokens.
     std::vector<uint8_t> checkpoint_;

@@ -128,4 +128,5 @@ def test_a_width_that_comes_back_has_its_graph(cold: LoadedPair) -> None:
         rebuilt.append(result.graphs_rebuilt)
         at += len(result.emitted)
     assert at < 256  # where the KV cache grows
-    assert sum(rebuilt[4:]) == 0
+    # a card captures the second of each
+    assert sum(rebuilt[8:] if cold.model.device.kind != "cpu" else rebuilt[4:]) == 0
