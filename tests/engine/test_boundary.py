@@ -80,7 +80,7 @@ def test_costs_in_a_short_context(demo_files: Pair, n_ctx: int) -> None:
         widest = min(16, n_ctx - 1)  # behind a prompt of one token
         measured = [width for width, ms in enumerate(costs.verify) if ms > 0]
         assert max(measured, default=1) == widest
-        assert set(measured) <= {2, 4, 8, 12, widest}  # as many as there is time for
+        assert set(measured) <= {2, 3, 4, 6, 8, 12, widest}  # as many as there is time for
         pair.prompt([1])
         assert pair.round(15).emitted
     finally:
