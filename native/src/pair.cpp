@@ -496,6 +496,12 @@ slip_costs slip_pair::measure_costs() {
 }
 
 slip_costs slip_pair::measure_costs(double limit_ms) {
+    if (!models_.draft) {
+        throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");
+    }
+    if (models_.n_ctx < 2) {
+        throw slip_failure(SLIP_ERROR_CONTEXT, "A context of one token has no room for a step.", "Choose a larger context.");
+    }
     try {
         return timed_rounds(limit_ms);
     } catch (...) {
@@ -505,12 +511,6 @@ slip_costs slip_pair::measure_costs(double limit_ms) {
 }
 
 slip_costs slip_pair::timed_rounds(double limit_ms) {
-    if (!models_.draft) {
-        throw slip_failure(SLIP_ERROR_OPTION, "There is no drafter.");
-    }
-    if (models_.n_ctx < 2) {
-        throw slip_failure(SLIP_ERROR_CONTEXT, "A context of one token has no room for a step.", "Choose a larger context.");
-    }
     constexpr double k_long_ms = 150, k_short_ms = 20;
     const int64_t start = now_us();
     const auto passed = [](int64_t since) { return (now_us() - since) / 1e3; };
