@@ -287,6 +287,7 @@ bool all_take_part_where_one_takes_long() {
             if (++tries == k_tries) {
                 return false;
             }
+            std::this_thread::sleep_for(std::chrono::seconds(2)); // what it met may last for a while
         }
     }
     std::printf("uneven graphs: the machine is too busy to tell\n");
