@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from app import kept
 from app.catalog import KnownModel
 from app.errors import CheckpointError, OutputError
 from app.jobs import CancelToken, Progress
@@ -224,11 +225,7 @@ def _folders(parent: Path) -> list[Path]:
 
 def _manifest(copy: Path) -> dict[str, Any]:
     """What `copy` says of itself; empty where that is nothing."""
-    try:
-        manifest = json.loads((copy / _MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
+    return kept.table(copy / _MANIFEST)
 
 
 def _is_made_of(copy: Path, source: dict[str, list[int]]) -> bool:

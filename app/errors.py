@@ -64,6 +64,11 @@ def valid_text(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 
+def is_text(value: object) -> bool:
+    """JSON can also spell half a character (a lone surrogate), which no file of text can hold."""
+    return isinstance(value, str) and not _SURROGATES.search(value)
+
+
 class OptionError(SlipstreamError):
     """A value that cannot be used, or not together with another."""
 

@@ -17,24 +17,25 @@ _MOST: Final = 64  # findings of a file that are remembered
 
 def find(path: Path, name: str) -> Any:
     """What was kept under `name`; None if nothing was."""
-    return _read(path).get(name)
+    return table(path).get(name)
 
 
 def keep(path: Path, name: str, value: Any) -> None:
     """Adds to the file; the oldest entries go. A full disk costs only the next finding."""
-    kept = _read(path)
+    kept = table(path)
     kept.pop(name, None)
     kept[name] = value
     _write(path, kept)
 
 
 def forget(path: Path, name: str) -> None:
-    kept = _read(path)
+    kept = table(path)
     if kept.pop(name, None) is not None:
         _write(path, kept)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def table(path: Path) -> dict[str, Any]:
+    """All that a file holds; empty where it is lost, foreign or damaged."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         found = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(found, dict):

@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
 
-from app import catalog, paths
+from app import catalog, kept, paths
 from app.bundled import Bundled
 from app.catalog import KnownModel
 from app.errors import (
@@ -248,11 +248,7 @@ class Library:
         )
 
     def _used(self) -> dict[str, float]:
-        try:
-            value = json.loads(self._uses.read_text(encoding="utf-8")) if self._uses else {}
-        except (OSError, ValueError, RecursionError):
-            return {}
-        uses = value if isinstance(value, dict) else {}
+        uses = kept.table(self._uses) if self._uses else {}
         return {
             name: when
             for name, when in uses.items()

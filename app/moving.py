@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app import paths
+from app import kept, paths
 from app.files import replace_text
 from app.settings import Settings
 
@@ -201,10 +201,10 @@ def _file() -> Path:
 
 def _known() -> _Known:
     try:
-        table = json.loads(_file().read_text(encoding="utf-8"))
+        table = kept.table(_file())
         data, left, names = table.get("data"), table.get("left"), table.get("names", ())
         return _Known(data and Path(data), left and Path(left), tuple(map(str, names)))
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+    except TypeError:
         return _Known()
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from app.errors import ModelFileError, valid_text
+from app.errors import ModelFileError, is_text
 from app.files import replace_text
 from app.jobs import CancelToken, Progress
 
@@ -99,7 +99,7 @@ class Passport:
                 raise ValueError("a file without a size")
         for check in self.checks:
             texts += [check.name, check.detail]
-        if not all(isinstance(text, str) and valid_text(text) == text for text in texts):
+        if not all(map(is_text, texts)):
             raise ValueError("something else in place of a text")
 
     def verify(

@@ -22,7 +22,7 @@ from app.engine import (
     Sampling,
     Verify,
 )
-from app.errors import OptionError, SlipstreamError, valid_text
+from app.errors import OptionError, SlipstreamError, is_text
 from app.loading import LoadChoice
 
 HELP: Final = "answer one prompt"
@@ -216,7 +216,7 @@ def _prompt(argument: str) -> str:
 
 def _typed(what: str, argument: str) -> str:
     """An argument as text; one that is no UTF-8 comes with lone surrogates."""
-    if valid_text(argument) != argument:
+    if not is_text(argument):
         raise _not_utf8(what)
     return argument
 

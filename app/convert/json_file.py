@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from app.errors import CheckpointError, valid_text
+from app.errors import CheckpointError
 
 _DOWNLOAD: Final = "Download the model again."
 _MOST: Final = 2**31 - 1  # of a whole number, for the runtime
@@ -32,11 +32,6 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CheckpointError(f"`{path}` does not hold a JSON object.", remedy=_DOWNLOAD)
     return value
-
-
-def is_text(value: object) -> bool:
-    """JSON can also spell half a character (a lone surrogate), which GGUF cannot hold."""
-    return isinstance(value, str) and valid_text(value) == value
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any, Final
 import gguf
 from gguf import GGUFWriter
 
-from app.convert.json_file import JsonFile, is_text, read_json
+from app.convert.json_file import JsonFile, read_json
 from app.convert.weights import WeightType
-from app.errors import CheckpointError, valid_text
+from app.errors import CheckpointError, is_text, valid_text
 
 _log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.convert.json_file import JsonFile, is_text
-from app.errors import CheckpointError
+from app.convert.json_file import JsonFile
+from app.errors import CheckpointError, is_text
 
 
 def chat_template(folder: Path, settings: JsonFile) -> str | list[dict[str, str]] | None:

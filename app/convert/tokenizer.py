@@ -10,11 +10,11 @@ from typing import Any, Final
 from gguf import GGUFWriter
 from gguf.constants import TokenType
 
-from app.convert.json_file import JsonFile, is_text, read_json
+from app.convert.json_file import JsonFile, read_json
 from app.convert.pretokenizer import recognise
 from app.convert.special_tokens import SpecialTokens
 from app.convert.template import chat_template
-from app.errors import CheckpointError
+from app.errors import CheckpointError, is_text
 
 FILE: Final = "tokenizer.json"
 

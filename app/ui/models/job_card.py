@@ -87,6 +87,11 @@ class JobCard(QFrame):
             column.addWidget(widget)
         column.addLayout(flow(self.pause, self.help, self.folder, self.give_up))
 
+    @property
+    def stops(self) -> tuple[QWidget, ...]:
+        """Where the keys go on in it, the first that can."""
+        return (self.help, self.pause)
+
     def show_running(self, state: State | None) -> None:
         fraction = state.fraction if state else 0.0
         self.bar.setValue(round(fraction * _STEPS))

@@ -66,6 +66,11 @@ class ModelRow(QFrame):
         self.more.setVisible(own)  # here: without a parent it would be a window of its own
         self._column = column
 
+    @property
+    def stops(self) -> tuple[QWidget, ...]:
+        """Where the keys go on in it, the first that can."""
+        return (self.main, self.more)
+
     def menu(self) -> QMenu:
         """Made when it is wanted."""
         model = self.model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -208,8 +208,7 @@ class ModelsSheet(QFrame):
         held = holds_focus(self)
         self._getting.get(model, self.type.choice(), recipe, self.keep.isChecked())
         if held and (card := self.cards.get(model.id)) is not None:
-            card.show()
-            self._give_focus(card.pause)  # the row with the button has gone
+            self._give_focus(card)  # the row with the button has gone
         self._area.verticalScrollBar().setValue(0)
 
     def allow_chunks(self, allowed: bool) -> None:
@@ -227,7 +226,7 @@ class ModelsSheet(QFrame):
 
     def _show(self) -> None:
         opened = {name for name, row in self.rows.items() if row.passport is not None}
-        held = next((name for name, row in self.rows.items() if holds_focus(row)), "")
+        held = _held(self.rows)
         for layout in (self._here, self._there):
             _empty(layout)
         self.rows.clear()
@@ -251,13 +250,13 @@ class ModelsSheet(QFrame):
         self._show_job()
         order_tabs(self._form)
         if held:
-            if (mine := self.rows.get(held)) is not None:
-                mine.show()  # at once: what is not seen cannot have it
-            self._give_focus(*((mine.main, mine.more) if mine else ()))
+            self._give_focus(self.rows.get(held))
 
-    def _give_focus(self, *to: QWidget) -> None:
+    def _give_focus(self, to: ModelRow | JobCard | None = None) -> None:
         """What had it is made anew: the keys go on from the same place, else in the sheet."""
-        able = (w for w in to if w.isEnabled() and w.isVisibleTo(self))
+        if to is not None:
+            to.show()  # at once: what is not seen cannot have it
+        able = (w for w in (to.stops if to else ()) if w.isEnabled() and w.isVisibleTo(self))
         next(able, self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_problem(self) -> None:
@@ -276,7 +275,7 @@ class ModelsSheet(QFrame):
         titles = {m.id: m.title for m in standing}
         if going.model:
             titles = {going.model: going.title} | titles
-        held = next((name for name, card in self.cards.items() if holds_focus(card)), "")
+        held = _held(self.cards)
         anew = list(titles) != list(self.cards)
         if anew:
             _empty(self._going)
@@ -288,9 +287,7 @@ class ModelsSheet(QFrame):
         if going.model:
             self.cards[going.model].show_running(going.state)
         if anew and held:
-            if (mine := self.cards.get(held)) is not None:
-                mine.show()
-            self._give_focus(*((mine.help, mine.pause) if mine else ()))
+            self._give_focus(self.cards.get(held))
         for model_id, row in self.rows.items():
             if row.model.state is ModelState.AVAILABLE:  # one job at a time
                 row.main.setEnabled(not going.model)
@@ -429,6 +426,11 @@ def figures(weight_type: str, recipe: str) -> str:
         return f"{room}\nNothing is rounded."
     far = beside(lambda one: f"{one.divergence:.1f}")
     return f"{room}\nDivergence from BF16, on the guide: {far} · 10⁻³ nats; less is nearer."
+
+
+def _held(parts: Mapping[str, QWidget]) -> str:
+    """The name of the one that has the focus; empty where none has."""
+    return next((name for name, part in parts.items() if holds_focus(part)), "")
 
 
 def _show(folder: Path) -> None:
