@@ -6,6 +6,7 @@
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 #include "llama-ext.h"
+#include "llama-kv-step.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ constexpr int32_t k_slack = 2048; // of the ring beyond the window: so much of a
 constexpr int32_t k_nodes = 2048;
 
 int32_t padded(int32_t n) {
-    return GGML_PAD(n, 256); // caches grow by this much, and graphs with them
+    return GGML_PAD(n, 256); // cells of a cache, which graphs read in such steps and larger ones
 }
 
 ggml_tensor * weight(const llama_model * model, const std::string & name) {
@@ -402,9 +403,8 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
 }
 
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
-    // As the target's cache grows (cuda-kv-steps): a graph that a card captured lasts, and cells that nobody sees cost it little.
-    const int32_t end = slip_device_captures_graphs(ggml_backend_get_device(backend_)) ? GGML_PAD(position() + shape_.block, 1024) :
-        padded(position() + shape_.block);
+    const int32_t step = llama_kv_step(memory_.get()); // as the target's cache grows
+    const int32_t end  = GGML_PAD(position() + shape_.block, step);
     return round_graph(std::min(n_cells_full_, end), std::min(n_ring_, end), n_out, hidden, head_->whole());
 }
 

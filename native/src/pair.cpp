@@ -20,7 +20,7 @@ namespace {
 constexpr llama_seq_id k_seq = 0;
 constexpr int32_t      k_probe_tokens = 64; // context in which costs are measured
 constexpr float        k_most_steps = 5; // of a round of the whole block on a card
-constexpr double       k_costs_ms = 1700, k_warm_up_ms = 400; // for all of them, as far as one of each allows
+constexpr double       k_warm_up_ms = 400; // for what costs are measured by, as far as one of each allows
 
 constexpr int32_t k_no_memory = -2; // of llama_process: no room for the graph
 
@@ -220,8 +220,8 @@ void slip_pair::set_drafting(bool drafting) {
     }
     // Where a device captures graphs they stay: each change of what leaves has all of them made anew.
     const bool leave = drafting || slip_device_captures_graphs(models_.device);
-    for (const int32_t tap : models_.shape.taps) {
-        if (leave != taps_leave_) {
+    if (leave != taps_leave_) {
+        for (const int32_t tap : models_.shape.taps) {
             llama_set_embeddings_layer_inp(models_.ctx_target.get(), tap, leave);
         }
     }
@@ -489,10 +489,6 @@ void slip_pair::set_learned(const slip_learned & learned) {
     if (!governor_.set_learned(learned)) {
         throw slip_failure(SLIP_ERROR_OPTION, "What was learned of acceptance is damaged.", "Begin without it.");
     }
-}
-
-slip_costs slip_pair::measure_costs() {
-    return measure_costs(k_costs_ms);
 }
 
 slip_costs slip_pair::measure_costs(double limit_ms) {

@@ -38,7 +38,8 @@ struct slip_pair {
     // `given` in place of the drafter's proposal.
     slip_round_result given_round(int32_t n_draft, const int32_t * given);
 
-    slip_costs measure_costs();
+    // Takes no longer than `limit_ms`, as far as one round of each kind allows.
+    slip_costs measure_costs(double limit_ms = 1700);
     void       set_costs(const slip_costs & costs);
 
     slip_learned learned() const { return governor_.learned(); }
@@ -76,7 +77,6 @@ private:
     void    set_drafting(bool drafting);
     void    wait();
     void    warm_up();
-    slip_costs measure_costs(double limit_ms);
     slip_costs timed_rounds(double limit_ms);
     void    read_logits(int32_t first_row, int32_t n_rows, float * out);
 

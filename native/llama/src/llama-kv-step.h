@@ -2,10 +2,10 @@
 
 #pragma once
 
-#include "ggml-backend.h"
+#include "llama.h"
 
 #include <cstdint>
 
 // `buffer` of the cache, or nullptr. 1,024 where a device captures graphs, else upstream's 256; LLAMA_KV_STEP=256 has
 // upstream's there too.
-uint32_t llama_kv_step(ggml_backend_buffer_t buffer);
+LLAMA_API uint32_t llama_kv_step(ggml_backend_buffer_t buffer);
