@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.engine import Command, Decoded, Event, Script
@@ -52,6 +53,7 @@ def prose(tokens: int) -> str:
 
 
 def measure(window: MainWindow, ask: Ask, engine: PacedEngine) -> Gaps:
+    QApplication.processEvents()  # it stands before somebody asks
     gaps = Gaps(engine)
     ask(window, "Go")
     gaps.stop()

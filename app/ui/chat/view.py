@@ -164,7 +164,7 @@ class ChatView(QScrollArea):
         """Show a turn as it is now: it is begun, or gone on with."""
         if turn.id in self._shown:
             self._drop(turn.id)
-        self._arrange()
+            self._arrange()
 
     def reveal(self, turn: Turn) -> Question | AnswerView | None:
         """Scroll to a turn of the path; its message, None where it is not of the path."""

@@ -179,8 +179,8 @@ class Controller(QObject):
     def _begin(self, live: LiveTurn, *also: Turn) -> None:
         chat = live.conversation
         self.answers.add(live)
+        self.began.emit(live)  # first: what shows the turn then shows it as one that comes
         self.book.turns_changed.emit(chat)
-        self.began.emit(live)
         # Not before its question is kept: then nothing is ever answered that is not known.
         self.book.save(chat, [*also, live.turn], then=lambda: self.answers.set_ready(live))
 

@@ -40,7 +40,7 @@ from app.job import Failure
 from app.library import ModelState, ModelStatus
 from app.presets import ChatOptions
 from app.settings import Settings
-from app.ui.chat.message import Question
+from app.ui.chat.message import AnswerView, Question
 from app.ui.chat.welcome import SUGGESTIONS, Welcome
 from app.ui.look.icons import IconButton
 from app.ui.look.notice import Notice
@@ -100,6 +100,23 @@ def test_streamed_text_is_the_answer(open_window: OpenWindow, ask: Ask) -> None:
     ask(window, "Hello?")
     assert path(window)[-1].text == MIXED
     assert window.chats.view.answers[0].turn.text == MIXED
+
+
+def test_an_answer_is_one_view_from_the_question_to_its_end(
+    open_window: OpenWindow, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    class Counted(AnswerView):
+        def __init__(self, turn: Turn, parent: QWidget | None = None) -> None:
+            made.append(turn)
+            super().__init__(turn, parent)
+
+    monkeypatch.setattr("app.ui.chat.view.AnswerView", Counted)
+    window = open_window(BatchEngine(Script(text="Hello")))
+    ask(window, "Hi")
+    ask(window, "And again?")
+    assert made == [turn for turn in path(window) if turn.role is Role.ASSISTANT]
 
 
 def test_the_meters_show_the_answers_counters(open_window: OpenWindow, ask: Ask) -> None:
