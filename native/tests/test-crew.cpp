@@ -262,12 +262,14 @@ bool all_take_part_where_one_takes_long() {
         std::atomic<bool>      joined { false };
         int alone = 0;
         const part uneven = [&](int ith, int nth) {
+            thread_local long long before = waited(); // also on its way here: it may have been called, and got no core
             joined = joined || nth > 1;
-            const long long before = waited();
             const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(nth == 1 ? 6000 : ith == 1 ? 3000 : 200);
             while (std::chrono::steady_clock::now() < end) {
             }
-            disturbed += waited() - before;
+            const long long now = waited();
+            disturbed += now - before;
+            before = now;
         };
         std::thread([&] { // its crew knows nothing of other loads
             for (int g = 0; g < k_graphs; ++g) {
