@@ -139,6 +139,9 @@ STORED: Final = (
 )
 """The default recipe of each type first."""
 
+DOWNLOAD: Final = 9_200_000_000
+"""Bytes of a checkpoint of 4B as the hub has it: BF16, with parts that a chat does not use."""
+
 DEMO: Final = KnownModel(
     id="demo",
     title="Built-in guide",

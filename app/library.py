@@ -311,6 +311,8 @@ def _folder_status(folder: Path, model_id: str, title: str) -> ModelStatus:
         passport = Passport.read(folder)
         title = passport.title if passport else title
         pair = _pair_in(folder, model_id=model_id, title=title)
+        if passport is not None:
+            passport.check_sizes(folder)
         untried = passport is not None and not passport.checks
         reason = "It has not been tried yet." if untried else ""
         return ModelStatus(model_id, title, ModelState.READY, reason, folder, pair.bytes, passport)

@@ -102,6 +102,20 @@ class Passport:
         if not all(map(is_text, texts)):
             raise ValueError("something else in place of a text")
 
+    def check_sizes(self, folder: Path) -> None:
+        """Raise `ModelFileError` where a file in `folder` lacks some of what was written."""
+        for file in self.files.values():
+            place = folder / file.name
+            try:
+                size = place.stat().st_size
+            except (OSError, ValueError):  # who reads it is told
+                continue
+            if size < file.bytes:
+                raise ModelFileError(
+                    f"`{place}` is incomplete: it has {size:,} bytes of {file.bytes:,}.",
+                    remedy="Move the model to the trash and get it again.",
+                )
+
     def verify(
         self,
         folder: Path,
@@ -109,27 +123,16 @@ class Passport:
         cancel: CancelToken | None = None,
     ) -> None:
         """Raise `ModelFileError` unless the files in `folder` are those that were made."""
+        self.check_sizes(folder)
         total, before = sum(file.bytes for file in self.files.values()) or 1, 0
         for file in self.files.values():
             place = folder / file.name
-            try:
-                size = place.stat().st_size
-            except OSError as error:
-                raise ModelFileError(
-                    f"`{place}` cannot be read: {error.strerror or error}.",
-                    remedy="Convert the model again.",
-                ) from error
-            if size != file.bytes:
-                raise ModelFileError(
-                    f"`{place}` is incomplete: it has {size:,} bytes of {file.bytes:,}.",
-                    remedy="Convert the model again.",
-                )
 
             def on_bytes(count: int, at: int = before) -> None:
                 if cancel is not None:
                     cancel.check()
                 if progress is not None:
-                    progress((at + count) / total)
+                    progress(min(1.0, (at + count) / total))
 
             try:
                 found = sha256_of(place, on_bytes)
@@ -143,7 +146,7 @@ class Passport:
                     f"`{place}` is damaged: its contents are not those that were written.",
                     remedy="Convert the model again; if it happens once more, check the disk.",
                 )
-            before += size
+            before += file.bytes
 
 
 def _finite(text: str) -> float:

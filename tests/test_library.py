@@ -287,11 +287,16 @@ def test_verified_again(library: Library, got: Path) -> None:
     library.verify("got", shares.append)
     assert shares[-1] == 1.0
     (got / "target-q8_0.gguf").write_bytes(b"GGUX")
+    assert row_of(library, "got").usable  # as far as a list can tell
     with pytest.raises(ModelFileError, match="damaged"):
         library.verify("got")
     (got / "target-q8_0.gguf").write_bytes(b"GGU")
     with pytest.raises(ModelFileError, match="3 bytes of 4"):
         library.verify("got")
+    row = row_of(library, "got")
+    assert (row.state, row.title) == (ModelState.BROKEN, "A model")
+    assert "3 bytes of 4" in row.reason
+    assert "get it again" in row.reason
     with pytest.raises(ModelFileError, match="no passport"):
         library.verify("demo")
     with pytest.raises(NoModelError, match="no model or folder `gut`"):

@@ -82,6 +82,7 @@ from app.ui.window.vendor import VendorDefaults, defaults
 from app.ui.window.writing import Writing
 
 if TYPE_CHECKING:
+    from app.presets import ChatOptions
     from app.ui.models.sheet import ModelsSheet
     from app.ui.proof.page import ProofPage
     from app.ui.settings.chat_sheet import ChatSheet
@@ -228,6 +229,7 @@ class MainWindow(QMainWindow):
         presetting = Presetting(self.controller, self.chat_sheet, paths.presets_file(), self)
         presetting.failed.connect(self._tell)
         presetting.told.connect(self.notices.add)
+        presetting.removed.connect(self._offer_preset_back)
         return presetting
 
     @cached_property
@@ -586,6 +588,11 @@ class MainWindow(QMainWindow):
         self._offer_undo(
             f"{len(removed.turns)} {what} deleted.",
             lambda: self.controller.restore(chat, removed),
+        )
+
+    def _offer_preset_back(self, name: str, preset: ChatOptions) -> None:
+        self._offer_undo(
+            f"The preset “{name}” is deleted.", lambda: self.presetting.restore(name, preset)
         )
 
     def _offer_undo(self, what: str, undo: Callable[[], None]) -> None:

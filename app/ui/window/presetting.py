@@ -18,6 +18,7 @@ from app.ui.window.controller import Controller
 class Presetting(QObject):
     failed = Signal(object)  # SlipstreamError
     told = Signal(str)  # a sentence about the file
+    removed = Signal(str, object)  # a preset's name, and the ChatOptions that it had
 
     def __init__(
         self, controller: Controller, sheet: ChatSheet, file: Path, parent: QObject
@@ -45,17 +46,26 @@ class Presetting(QObject):
         self._shown = conversation
         self._sheet.show_chat(ChatOptions.of_json(conversation.options))
 
+    def restore(self, name: str, preset: ChatOptions) -> None:
+        """Undo that one was removed. One of that name that was saved since stays."""
+        if name not in (self._presets or {}):
+            self._write({**(self._presets or {}), name: preset})
+
     def _save(self, name: str) -> None:
         self._write({**(self._presets or {}), name: replace(self._sheet.options, preset=name)})
 
     def _remove(self, name: str) -> None:
-        self._write({n: p for n, p in (self._presets or {}).items() if n != name})
+        before = self._presets or {}
+        if name in before and self._write({n: p for n, p in before.items() if n != name}):
+            self.removed.emit(name, before[name])
 
-    def _write(self, wanted: dict[str, ChatOptions]) -> None:
+    def _write(self, wanted: dict[str, ChatOptions]) -> bool:
+        """Whether they could be; that is told where not."""
         try:
             presets.save(self._file, wanted)
         except SlipstreamError as error:
             self.failed.emit(error)
-            return
+            return False
         self._presets = wanted
         self._sheet.show_presets(wanted)
+        return True

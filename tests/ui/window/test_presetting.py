@@ -64,6 +64,11 @@ def test_a_preset_is_saved_used_and_removed(open_window: OpenWindow, qtbot: QtBo
     sheet.preset_removed.emit("Terse")
     assert presets.load(paths.presets_file()).presets == {}
     assert options(window).system == "Be terse."  # the chat keeps what it has
+    assert "“Terse” is deleted" in window.notices.all[-1].message
+    window.actions_.undo.trigger()
+    assert presets.load(paths.presets_file()).presets == saved
+    assert sheet._uses["Terse"].isChecked()
+    assert window.notices.all == []
 
 
 def test_a_value_that_cannot_be_is_refused(open_window: OpenWindow, qtbot: QtBot) -> None:
