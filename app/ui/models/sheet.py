@@ -421,8 +421,8 @@ def figures(weight_type: str, recipe: str) -> str:
         told = "".join(f" ({catalog.RECIPES[one.recipe]}: {value(one)})" for one in others)
         return f"{value(chosen)}{told}"
 
-    room = f"About {beside(lambda one: words.size(one.bytes))} for a model of 4B"
-    room += f", from a download of {words.size(catalog.DOWNLOAD)}."
+    room = f"A 4B model: about {beside(lambda one: words.size(one.bytes))}"
+    room += f", {words.size(catalog.DOWNLOAD)} to download."
     if not chosen.divergence:
         return f"{room}\nNothing is rounded."
     far = beside(lambda one: f"{one.divergence:.1f}")
