@@ -71,6 +71,10 @@ class Sides(QObject):
         self._floating = Side.NONE
         self._wanted = {Side.CHATS: True, Side.METERS: True}
         self._top = 0
+        # Later: from within the layout that moves it, a sheet that was docked is not to be touched.
+        self._moved = QTimer(self, singleShot=True, interval=0)
+        self._moved.timeout.connect(self._fit_sheet)
+        above.installEventFilter(self)
 
     # --- what is wanted ---------------------------------------------------------
 
@@ -172,7 +176,9 @@ class Sides(QObject):
 
         It closes after the click: before, what was pressed would move from under the mouse.
         """
-        if event.type() == QEvent.Type.MouseButtonRelease and self._leaving is not None:
+        if watched is self._above and event.type() in (QEvent.Type.Move, QEvent.Type.Resize):
+            self._moved.start()
+        elif event.type() == QEvent.Type.MouseButtonRelease and self._leaving is not None:
             left, self._leaving = self._leaving, None
             QTimer.singleShot(0, self, lambda: self._leave(left))
         elif (
@@ -194,6 +200,11 @@ class Sides(QObject):
         if watched is sheet or sheet.isAncestorOf(watched):
             return True
         return sheet.rect().contains(sheet.mapFromGlobal(event.globalPosition().toPoint()))
+
+    def _fit_sheet(self) -> None:
+        """A message came or went, or more is written."""
+        if self._sheet is not None and not self.fits(Side.SHEET):
+            self._put(self._sheet, Side.SHEET)
 
     def _leave(self, sheet: QFrame) -> None:
         if self._sheet is sheet:  # else the click has opened another one

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -147,7 +146,6 @@ def test_a_model_with_a_long_name_leaves_room_for_all_else(
     window.header.picker.set_in_use(str(file))
     wait_until(lambda: bool(window.notices.all) and not cut(window))
     window.notices.close_all()
-    QTest.qWait(50)  # a floating sheet is as high as there is room when it is opened
     window.show_models()
     wait_until(lambda: len(window.models_sheet.cards) == 1 and not cut(window))
     header = window.header

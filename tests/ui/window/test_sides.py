@@ -106,6 +106,31 @@ def test_a_sheet_never_covers_the_composer(open_window: OpenWindow, size: tuple[
     assert window.rect().contains(area(window.sheet, window))
 
 
+@pytest.mark.parametrize("docked_first", [False, True])
+def test_a_floating_sheet_makes_way_for_a_message(
+    open_window: OpenWindow, wait_until: WaitUntil, docked_first: bool
+) -> None:
+    window = open_window()
+    window.resize(1280 if docked_first else 640, 700)
+    window.toggle_settings()
+    window.resize(640, 700)
+    lowest = window.composer.parentWidget()
+    assert lowest is not None
+
+    def makes_way(for_message: bool) -> bool:
+        place, composer = area(lowest, window), area(window.composer, window)
+        has_message = area(window.notices, window).bottom() < composer.top() - 1
+        laid_out = has_message if for_message else composer.top() < place.top() + 20
+        return laid_out and area(window.sheet, window).bottom() + 1 == place.top()
+
+    for _ in range(3):
+        wait_until(lambda: makes_way(False))
+        window.notices.add("The settings cannot be written.")
+        wait_until(lambda: makes_way(True))
+        window.notices.close_all()
+    wait_until(lambda: makes_way(False))
+
+
 @pytest.mark.parametrize("size", [(1280, 800), (400, 700)])
 def test_a_click_outside_closes_a_sheet_and_does_its_work(
     open_window: OpenWindow, qtbot: QtBot, wait_until: WaitUntil, size: tuple[int, int]
