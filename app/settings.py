@@ -209,6 +209,8 @@ def _check(name: str, value: Any) -> Any:
         value = float(value)
     if type(value) not in kinds:
         raise _bad(name, value, "Use a value of the right kind.")
+    if isinstance(value, str) and "\0" in value:  # no folder, model or language has that in it
+        raise _bad(name, value, "Leave out the NUL in it.")
     if name in RANGES and value is not None and not RANGES[name].holds(value):
         raise _bad(name, value, f"Use {RANGES[name]}.")
     return value

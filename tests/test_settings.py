@@ -196,6 +196,7 @@ def test_a_folder_in_place_of_the_file(file: Path) -> None:
         ("block", 0),
         ("verify", "fast"),
         ("top_k", True),
+        ("models_folder", "a\0b"),
     ],
 )
 def test_values_are_checked(name: str, value: object) -> None:

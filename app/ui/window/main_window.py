@@ -845,7 +845,10 @@ class MainWindow(QMainWindow):
         folder = QFileDialog.getExistingDirectory(self, "Move to", str(paths.data().parent))
         if folder:
             self.flow.change(**{setting: folder})
-            self.notices.add(f"Chats and models move to {folder} when Slipstream starts again.")
+            told = f"Chats and models move to {folder} when Slipstream starts again."
+            if Path(folder) == paths.data():
+                told = "Chats and models are in that folder already: nothing moves."
+            self.notices.add(told, topic="data")
 
     def _open_help(self, topic: Topic) -> None:
         self.help.devices = self._devices

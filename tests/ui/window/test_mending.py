@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QFileDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import paths
 from app.engine import DeviceInfo, Script
 from app.engine.fake import FAKE_CPU, FAKE_GPU
 from app.errors import (
@@ -408,3 +409,22 @@ def test_a_folder_that_cannot_be_used_offers_another(
         notice = next(n for n in window.notices.all if message in n.message)
         notice.findChild(QPushButton).click()
         assert getattr(window.flow.current, setting) == str(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"), [("elsewhere", "when Slipstream starts again"), ("", "nothing moves")]
+)
+def test_another_folder_for_the_data_says_what_becomes_of_it(
+    open_window: OpenWindow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+    told: str,
+) -> None:
+    chosen = str(tmp_path / folder) if folder else str(paths.data())
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: chosen)
+    window = open_window()
+    window.sheet.folder_wanted.emit("data")
+    (notice,) = notices(window)
+    assert told in notice
+    assert window.flow.current.data == chosen
