@@ -44,6 +44,15 @@ ggml_tensor rows_of(const ggml_tensor * matrix, int64_t first, int64_t n) {
     return rows;
 }
 
+// The first `n` numbers, or rows of each matrix, in a graph: the tensor itself where it has no more.
+ggml_tensor * first(ggml_context * ctx, ggml_tensor * t, int64_t n) {
+    const bool one_row = ggml_n_dims(t) == 1;
+    if (n == t->ne[one_row ? 0 : 1]) {
+        return t;
+    }
+    return one_row ? ggml_view_1d(ctx, t, n, 0) : ggml_view_3d(ctx, t, t->ne[0], n, t->ne[2], t->nb[1], t->nb[2], 0);
+}
+
 } // namespace
 
 // --- shape -------------------------------------------------------------------
@@ -115,9 +124,9 @@ slip_drafter::slip_drafter(const slip_drafter_shape & shape, const llama_model *
     flash_ = !exact_ && flash_supported();
     // Whatever the device cannot run must show now, not in the first answer; so must what it has no room for, and the
     // round of a full context is the largest.
-    build(feed_, shape_.block, /*with_block*/ false);
-    build(feed_wide_, k_wide, /*with_block*/ false);
-    round_graph(n_cells_full_, n_ring_, shape_.block - 1, /*hidden*/ false, /*whole*/ true);
+    build(feed_, { shape_.block });
+    build(feed_wide_, { k_wide });
+    round_graph({ shape_.block, shape_.block, n_cells_full_, n_ring_, shape_.block - 1, /*hidden*/ false, /*whole*/ true });
     if (!measure_) {
         round_graph(shape_.block - 1, /*hidden*/ false);
     }
@@ -306,35 +315,35 @@ void slip_drafter::store_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer
     ggml_build_forward_expand(nodes, ggml_set_rows(ctx, l.v_cache, v, cells));
 }
 
-// Attention of q [head_dim, n_heads, block] over the cache -> [n_heads * head_dim, block].
-ggml_tensor * slip_drafter::attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g) {
-    const int64_t n_kv  = sliding ? g.n_kv_ring : g.n_kv_full;
+// Attention of q [head_dim, n_heads, n_block] over the cache -> [n_heads * head_dim, n_block].
+ggml_tensor * slip_drafter::attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph_shape & shape) {
+    const int64_t n_kv  = sliding ? shape.n_kv_ring : shape.n_kv_full;
     const float   scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim));
     const auto heads = [&](ggml_tensor * cache) {
         return ggml_view_3d(ctx, cache, shape_.head_dim, n_kv, shape_.n_heads_kv, cache->nb[1],
             shape_.head_dim * ggml_element_size(cache), 0);
     };
     ggml_tensor * input = sliding ? in_.mask_ring : in_.mask_full;
-    ggml_tensor * mask  = ggml_view_2d(ctx, input, n_kv, shape_.block, n_kv * ggml_element_size(input), 0);
+    ggml_tensor * mask  = ggml_view_2d(ctx, input, n_kv, shape.n_block, n_kv * ggml_element_size(input), 0);
     q = ggml_permute(ctx, q, 0, 2, 1, 3);
 
     if (flash_) {
         ggml_tensor * out = ggml_flash_attn_ext(ctx, q, heads(l.k_cache), heads(l.v_cache), mask, scale, 0, 0);
         ggml_prec_set_acc(out, GGML_PREC_F32);
-        return ggml_reshape_2d(ctx, out, int64_t(shape_.n_heads) * shape_.head_dim, shape_.block);
+        return ggml_reshape_2d(ctx, out, int64_t(shape_.n_heads) * shape_.head_dim, shape.n_block);
     }
     ggml_tensor * kq = ggml_mul_mat(ctx, heads(l.k_cache), q);
     ggml_prec_set_acc(kq, GGML_PREC_F32);
     kq = ggml_soft_max_ext(ctx, kq, mask, scale, 0);
     ggml_tensor * v = ggml_cont(ctx, ggml_permute(ctx, heads(l.v_cache), 1, 0, 2, 3));
     ggml_tensor * out = ggml_permute(ctx, ggml_mul_mat(ctx, v, kq), 0, 2, 1, 3);
-    return ggml_cont_2d(ctx, out, int64_t(shape_.n_heads) * shape_.head_dim, shape_.block);
+    return ggml_cont_2d(ctx, out, int64_t(shape_.n_heads) * shape_.head_dim, shape.n_block);
 }
 
-void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
+void slip_drafter::build(graph & g, const graph_shape & shape) {
     ++counts_.rebuilt;
-    g.nodes  = nullptr; // what fails on the way is built again
-    g.n_rows = n_rows;
+    g.nodes = nullptr; // what fails on the way is built again
+    g.shape = shape;
     g.context.reset();
     g.room.resize(ggml_tensor_overhead() * k_nodes + ggml_graph_overhead_custom(k_nodes, false));
     g.context.reset(ggml_init({ g.room.size(), g.room.data(), true }));
@@ -342,7 +351,9 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
     ggml_cgraph * nodes = ggml_new_graph_custom(ctx, k_nodes, false);
 
     // [n_embd, n_rows, n_taps] -> [n_taps * n_embd, n_rows], the taps of a position side by side
-    ggml_tensor * taps = ggml_cont(ctx, ggml_permute(ctx, n_rows == k_wide ? features_wide_ : features_, 0, 2, 1, 3));
+    const int32_t n_rows = shape.n_rows;
+    ggml_tensor * taps = first(ctx, n_rows == k_wide ? features_wide_ : features_, n_rows);
+    taps = ggml_cont(ctx, ggml_permute(ctx, taps, 0, 2, 1, 3));
     taps = ggml_reshape_2d(ctx, taps, taps->ne[0] * taps->ne[1], n_rows);
     ggml_tensor * fused = norm(ctx, ggml_mul_mat(ctx, fc_, taps), fc_norm_);
     // Of all layers at once, but of many rows layer by layer: it takes less memory and is no faster.
@@ -359,28 +370,30 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
         }
     }
 
-    if (with_block) {
-        ggml_tensor * x = in_.noise;
+    if (shape.n_block > 0) {
+        ggml_tensor * x   = first(ctx, in_.noise, shape.n_block);
+        ggml_tensor * pos = first(ctx, in_.block_pos, shape.n_block);
+        ggml_build_forward_expand(nodes, pos); // before all else, as in store_kv
         for (int32_t il = 0; il < shape_.n_layers; ++il) {
             const layer & l = layers_[il];
             const bool sliding = shape_.sliding[il];
             ggml_tensor * y = norm(ctx, x, l.attn_norm);
             const std::vector<ggml_tensor *> qkv = products(ctx, nodes, y, { l.wq, l.wk, l.wv });
-            store_kv(ctx, nodes, l, sliding, qkv[1], qkv[2], in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape_.block);
-            ggml_tensor * q = ggml_reshape_3d(ctx, qkv[0], shape_.head_dim, shape_.n_heads, shape_.block);
-            q = ggml_rope_ext(ctx, norm(ctx, q, l.q_norm), in_.block_pos, nullptr, shape_.rope_dims,
+            store_kv(ctx, nodes, l, sliding, qkv[1], qkv[2], in_.block_pos, in_.block_cell_full, in_.block_cell_ring, shape.n_block);
+            ggml_tensor * q = ggml_reshape_3d(ctx, qkv[0], shape_.head_dim, shape_.n_heads, shape.n_block);
+            q = ggml_rope_ext(ctx, norm(ctx, q, l.q_norm), pos, nullptr, shape_.rope_dims,
                 GGML_ROPE_TYPE_NEOX, 0, shape_.rope_base, 1, 0, 1, 0, 0);
-            x = ggml_add(ctx, ggml_mul_mat(ctx, l.wo, attend(ctx, l, sliding, q, g)), x);
+            x = ggml_add(ctx, ggml_mul_mat(ctx, l.wo, attend(ctx, l, sliding, q, shape)), x);
             y = norm(ctx, x, l.ffn_norm);
             y = ggml_swiglu_split(ctx, ggml_mul_mat(ctx, l.ffn_gate, y), ggml_mul_mat(ctx, l.ffn_up, y));
             x = ggml_add(ctx, ggml_mul_mat(ctx, l.ffn_down, y), x);
         }
-        if (g.hidden) {
+        if (shape.hidden) {
             g.result = norm(ctx, x, out_norm_);
         } else {
             // The anchor's own row proposes nothing, and the head is half of the drafter's bytes.
-            ggml_tensor * rows = ggml_view_2d(ctx, x, shape_.n_embd, g.n_out, x->nb[1], x->nb[1]);
-            g.result = head_->choose(ctx, norm(ctx, rows, out_norm_), g.whole);
+            ggml_tensor * rows = ggml_view_2d(ctx, x, shape_.n_embd, shape.n_out, x->nb[1], x->nb[1]);
+            g.result = head_->choose(ctx, norm(ctx, rows, out_norm_), shape.whole);
         }
         ggml_set_output(g.result);
         ggml_build_forward_expand(nodes, g.result);
@@ -402,23 +415,23 @@ void slip_drafter::build(graph & g, int32_t n_rows, bool with_block) {
     g.nodes = nodes;
 }
 
-const slip_drafter::graph & slip_drafter::round_graph(int32_t n_out, bool hidden) {
-    const int32_t step = llama_kv_step(memory_.get()); // as the target's cache grows
-    const int32_t end  = GGML_PAD(position() + shape_.block, step);
-    return round_graph(std::min(n_cells_full_, end), std::min(n_ring_, end), n_out, hidden, head_->whole());
+// A graphics card takes about the same time for one row and for all of them, and a graph for each number of rows has to be
+// made first; a processor's time goes by the rows. A block of fewer masks is drafted like the beginning of a whole one
+// (native/README.md, "The round").
+const slip_drafter::graph & slip_drafter::round_graph(int32_t n_draft, bool hidden) {
+    const bool    whole   = on_gpu() || hidden;
+    const int32_t n_block = whole ? shape_.block : n_draft + 1;
+    const int32_t n_rows  = whole || n_queued_ > n_block ? shape_.block : n_block;
+    const int32_t step    = llama_kv_step(memory_.get()); // as the target's cache grows
+    const int32_t end     = GGML_PAD(position() + shape_.block, step);
+    return round_graph({ n_rows, n_block, std::min(n_cells_full_, end), std::min(n_ring_, end), hidden ? 0 : n_block - 1, hidden, head_->whole() });
 }
 
-const slip_drafter::graph & slip_drafter::round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden, bool whole) {
-    graph & g = round_;
-    if (!g.nodes || g.n_kv_full != n_full || g.n_kv_ring != n_ring || g.n_out != n_out || g.hidden != hidden || g.whole != whole) {
-        g.n_kv_full = n_full;
-        g.n_kv_ring = n_ring;
-        g.n_out     = n_out;
-        g.hidden    = hidden;
-        g.whole     = whole;
-        build(g, shape_.block, /*with_block*/ true);
+const slip_drafter::graph & slip_drafter::round_graph(const graph_shape & shape) {
+    if (!round_.nodes || !(round_.shape == shape)) {
+        build(round_, shape);
     }
-    return g;
+    return round_;
 }
 
 // --- positions ---------------------------------------------------------------
@@ -488,7 +501,7 @@ bool slip_drafter::bring(int32_t n_rows) {
 
 // Feeds `n_rows` of the features that `g` reads, without a block behind them.
 void slip_drafter::feed(const graph & g, int32_t n_rows) {
-    fill_rows(n_rows, g.n_rows);
+    fill_rows(n_rows, g.shape.n_rows);
     launch(g, offset_of(in_.block_pos));
     n_fed_ += n_rows;
     high_   = std::max(high_, n_fed_);
@@ -498,18 +511,17 @@ void slip_drafter::feed(const graph & g, int32_t n_rows) {
 }
 
 void slip_drafter::run_block(const graph & g, llama_token anchor) {
-    fill_rows(n_queued_, g.n_rows);
-    fill_block(g, anchor);
-    launch(g, offset_of(in_.mask_full) + (shape_.any_full() ? size_t(g.n_kv_full) * shape_.block * sizeof(ggml_fp16_t) : 0));
+    fill_rows(n_queued_, g.shape.n_rows);
+    fill_block(g.shape, anchor);
+    const size_t mask = size_t(g.shape.n_kv_full) * g.shape.n_block * sizeof(ggml_fp16_t);
+    launch(g, offset_of(in_.mask_full) + (shape_.any_full() ? mask : 0));
     n_fed_   += n_queued_;
     n_queued_ = 0;
-    high_     = std::max(high_, n_fed_ + shape_.block);
+    high_     = std::max(high_, n_fed_ + g.shape.n_block);
 }
 
 const ggml_tensor * slip_drafter::draft(llama_token anchor, int32_t n_draft) {
-    // A graphics card reads the head for one row and for all of them in about the same time, and a graph for each
-    // number of rows has to be made first.
-    const graph & g = round_graph(on_gpu() ? shape_.block - 1 : n_draft, false);
+    const graph & g = round_graph(n_draft, false);
     run_block(g, anchor);
     drafted_ = *g.result;
     drafted_.ne[0] = n_draft;
@@ -547,12 +559,12 @@ void slip_drafter::fill_rows(int32_t n_rows, int32_t capacity) {
 }
 
 // The block behind the queued features, and who sees whom.
-void slip_drafter::fill_block(const graph & g, llama_token anchor) {
-    const int32_t start = position(), end = start + shape_.block;
+void slip_drafter::fill_block(const graph_shape & shape, llama_token anchor) {
+    const int32_t start = position(), end = start + shape.n_block;
     int32_t * pos  = staged<int32_t>(in_.block_pos);
     int64_t * full = staged<int64_t>(in_.block_cell_full);
     int64_t * ring = staged<int64_t>(in_.block_cell_ring);
-    for (int32_t i = 0; i < shape_.block; ++i) {
+    for (int32_t i = 0; i < shape.n_block; ++i) {
         pos[i]  = start + i;
         full[i] = start + i;
         ring[i] = (start + i) % n_ring_;
@@ -569,14 +581,14 @@ void slip_drafter::fill_block(const graph & g, llama_token anchor) {
             std::fill(mask, mask + a + n - cells, open);
         }
     };
-    for (int32_t i = 0; i < shape_.block; ++i) {
+    for (int32_t i = 0; i < shape.n_block; ++i) {
         const int32_t to = shape_.causal ? start + i + 1 : end;
         if (shape_.any_full()) {
-            row(staged<ggml_fp16_t>(in_.mask_full) + int64_t(i) * g.n_kv_full, g.n_kv_full, n_cells_full_, 0, to);
+            row(staged<ggml_fp16_t>(in_.mask_full) + int64_t(i) * shape.n_kv_full, shape.n_kv_full, n_cells_full_, 0, to);
         }
         if (shape_.any_sliding()) {
             const int32_t from = std::max(0, start + i - shape_.window + 1);
-            row(staged<ggml_fp16_t>(in_.mask_ring) + int64_t(i) * g.n_kv_ring, g.n_kv_ring, n_ring_, from, to);
+            row(staged<ggml_fp16_t>(in_.mask_ring) + int64_t(i) * shape.n_kv_ring, shape.n_kv_ring, n_ring_, from, to);
         }
     }
 }

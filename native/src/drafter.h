@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 // Sizes of a drafter, from its file.
@@ -103,7 +104,7 @@ public:
 
     // Rows of the head that a draft reads, unless too many of a text's tokens are not among them; and what the last one read.
     int32_t head_rows() const { return head_->rows(); }
-    int32_t rows_read() const { return round_.whole ? static_cast<int32_t>(head_weight_->ne[1]) : head_->rows(); }
+    int32_t rows_read() const { return round_.shape.whole ? static_cast<int32_t>(head_weight_->ne[1]) : head_->rows(); }
 
     // Tokens of the text, after backend() was waited for; of a round with a draft, how much of that the target accepted.
     void see(const llama_token * tokens, int32_t n);
@@ -119,6 +120,20 @@ public:
     counts take_counts();
 
 private:
+    // What a graph is built for.
+    struct graph_shape {
+        int32_t n_rows  = 0; // of queued features that it feeds
+        int32_t n_block = 0; // rows of the block behind them, the anchor's and masks; 0: none
+        int32_t n_kv_full = 0, n_kv_ring = 0, n_out = 0;
+        bool    hidden = false, whole = false; // whole: reads all of the head
+
+        bool operator==(const graph_shape & other) const {
+            const auto all = [](const graph_shape & s) {
+                return std::make_tuple(s.n_rows, s.n_block, s.n_kv_full, s.n_kv_ring, s.n_out, s.hidden, s.whole);
+            };
+            return all(*this) == all(other);
+        }
+    };
     // One graph with its own memory, kept as long as its shape does.
     struct graph {
         std::vector<char> room; // of `context`: what ggml itself has no memory for ends the process
@@ -126,9 +141,8 @@ private:
         ggml_gallocr_ptr  memory;
         ggml_cgraph *     nodes  = nullptr;
         ggml_tensor *     result = nullptr;
-        int32_t n_rows = 0, n_kv_full = 0, n_kv_ring = 0, n_out = 0;
-        bool    hidden = false, whole = false; // whole: reads all of the head
-        size_t  bytes  = 0; // of `memory`
+        graph_shape       shape;
+        size_t            bytes = 0; // of `memory`
     };
     struct layer {
         ggml_tensor *attn_norm, *wq, *wk, *wv, *wo, *q_norm, *k_norm, *ffn_norm, *ffn_gate, *ffn_up, *ffn_down;
@@ -149,13 +163,13 @@ private:
     ggml_backend_buffer_ptr allocate(ggml_context * ctx);
     void embed(llama_token token, float * out) const;
 
-    const graph & round_graph(int32_t n_out, bool hidden);
-    const graph & round_graph(int32_t n_full, int32_t n_ring, int32_t n_out, bool hidden, bool whole);
-    void build(graph & g, int32_t n_rows, bool with_block);
+    const graph & round_graph(int32_t n_draft, bool hidden);
+    const graph & round_graph(const graph_shape & shape);
+    void build(graph & g, const graph_shape & shape);
     std::vector<ggml_tensor *> products(ggml_context * ctx, ggml_cgraph * nodes, ggml_tensor * x, const std::vector<ggml_tensor *> & weights) const;
     void store_kv(ggml_context * ctx, ggml_cgraph * nodes, const layer & l, bool sliding, ggml_tensor * k, ggml_tensor * v,
         ggml_tensor * pos, ggml_tensor * cell_full, ggml_tensor * cell_ring, int32_t n_rows);
-    ggml_tensor * attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph & g);
+    ggml_tensor * attend(ggml_context * ctx, const layer & l, bool sliding, ggml_tensor * q, const graph_shape & shape);
     ggml_tensor * norm(ggml_context * ctx, ggml_tensor * x, ggml_tensor * weight) const;
 
     bool on_gpu() const;
@@ -163,7 +177,7 @@ private:
     void feed(const graph & g, int32_t n_rows);
     void run_block(const graph & g, llama_token anchor);
     void fill_rows(int32_t n_rows, int32_t capacity);
-    void fill_block(const graph & g, llama_token anchor);
+    void fill_block(const graph_shape & shape, llama_token anchor);
     void launch(const graph & g, size_t input_bytes);
     bool flash_supported() const;
 
