@@ -22,12 +22,13 @@ constexpr size_t  k_short   = 2048, k_ahead = 2048; // bytes
 // by itself where its values need no conversion, else four together, whose bytes are fetched in the order of the memory.
 template <typename T>
 void multiply_one(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w, const T * x, float * y) {
-    const auto with = [&](auto columns, int64_t ahead) {
+    const auto with = [&](auto columns, int64_t distance) {
         constexpr int M = decltype(columns)::value;
         for (int64_t i = begin; i < end; i += M) {
             const T * a[M];
             for (int c = 0; c < M; ++c) { a[c] = (const T *) (w + std::min(i + c, end - 1) * nb_w); }
-            dots<M, 1>(k, int(std::min<int64_t>(M, end - i)), a, &x, y + i, 0, ahead ? (const char *) a[0] + ahead : nullptr);
+            const ahead next = { distance ? (const char *) a[0] + distance : nullptr, M * step<T, T>::n * int64_t(sizeof(T)) };
+            dots<M, 1>(k, int(std::min<int64_t>(M, end - i)), a, &x, y + i, 0, next);
         }
     };
     if (nb_w > k_short) {
@@ -46,13 +47,18 @@ void multiply(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w
     if (n == 1) {
         return multiply_one<T>(k, begin, end, w, nb_w, (const T *) x, y);
     }
+    // The first rows that meet four columns would wait for them: short ones are fetched while all rows meet those before.
+    const int64_t pieces = (n + k_beside - 1) / k_beside, share = 4 * nb_w / pieces;
+    const bool    fetches = nb_w <= k_short;
     for (int64_t i = begin; i < end; i += 4) {
         const T * a[4];
         for (int c = 0; c < 4; ++c) { a[c] = column(std::min(i + c, end - 1)); }
+        ahead next = { fetches && i + 4 < end ? (const char *) column(i + 4) : nullptr, (4 * step<T, T>::n * int64_t(sizeof(T)) + pieces - 1) / pieces };
         in_pieces(int(n), k_beside, [&](int first, int last) {
             const T * b[k_beside];
             for (int r = first; r < last; ++r) { b[r - first] = (const T *) (x + r * nb_x); }
-            dots(k, int(std::min<int64_t>(4, end - i)), a, last - first, b, (float *) ((char *) y + first * nb_y) + i, int64_t(nb_y / sizeof(float)));
+            dots(k, int(std::min<int64_t>(4, end - i)), a, last - first, b, (float *) ((char *) y + first * nb_y) + i, int64_t(nb_y / sizeof(float)), next);
+            next.from = next.from ? next.from + share : nullptr;
         });
     }
 }

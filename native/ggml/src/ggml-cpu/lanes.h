@@ -35,7 +35,10 @@ ALWAYS_INLINE fvec load(const ggml_bf16_t * p) {
 ALWAYS_INLINE void store(float * p, fvec a)               { _mm512_storeu_ps(p, a); }
 ALWAYS_INLINE fvec times(fvec a, fvec b)                  { return _mm512_mul_ps(a, b); }
 ALWAYS_INLINE fvec plus_times(fvec c, fvec a, fvec b)     { return _mm512_fmadd_ps(a, b, c); }
-ALWAYS_INLINE float sum(fvec a)                           { return _mm512_reduce_add_ps(a); }
+ALWAYS_INLINE __m128 quarter(fvec a) { // the sums of lanes that are four apart
+    const __m256 x = _mm256_add_ps(_mm512_castps512_ps256(a), _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(a), 1)));
+    return _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+}
 
 } // namespace
 
@@ -67,10 +70,8 @@ ALWAYS_INLINE fvec plus_times(fvec c, fvec a, fvec b)     { return _mm256_fmadd_
 #else
 ALWAYS_INLINE fvec plus_times(fvec c, fvec a, fvec b)     { return _mm256_add_ps(_mm256_mul_ps(a, b), c); }
 #endif
-ALWAYS_INLINE float sum(fvec a) {
-    __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
-    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+ALWAYS_INLINE __m128 quarter(fvec a) { // the sums of lanes that are four apart
+    return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
 }
 
 } // namespace
@@ -94,6 +95,7 @@ ALWAYS_INLINE void store(float * p, fvec a)               { vst1q_f32(p, a); }
 ALWAYS_INLINE fvec times(fvec a, fvec b)                  { return vmulq_f32(a, b); }
 ALWAYS_INLINE fvec plus_times(fvec c, fvec a, fvec b)     { return vfmaq_f32(c, a, b); }
 ALWAYS_INLINE float sum(fvec a)                           { return vaddvq_f32(a); }
+ALWAYS_INLINE void sums(const fvec * a, float * out)      { vst1q_f32(out, vpaddq_f32(vpaddq_f32(a[0], a[1]), vpaddq_f32(a[2], a[3]))); }
 
 } // namespace
 
@@ -102,6 +104,24 @@ ALWAYS_INLINE float sum(fvec a)                           { return vaddvq_f32(a)
 #if defined(GGML_CPU_LANES)
 
 namespace {
+
+#if defined(__AVX__)
+
+ALWAYS_INLINE float sum(fvec a) {
+    __m128 x = quarter(a);
+    x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+    return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+
+// Of four vectors, each as sum() adds it.
+ALWAYS_INLINE void sums(const fvec * a, float * out) {
+    const __m128 w = quarter(a[0]), x = quarter(a[1]), y = quarter(a[2]), z = quarter(a[3]);
+    const __m128 wx = _mm_add_ps(_mm_movelh_ps(w, x), _mm_movehl_ps(x, w));
+    const __m128 yz = _mm_add_ps(_mm_movelh_ps(y, z), _mm_movehl_ps(z, y));
+    _mm_storeu_ps(out, _mm_add_ps(_mm_shuffle_ps(wx, yz, _MM_SHUFFLE(2, 0, 2, 0)), _mm_shuffle_ps(wx, yz, _MM_SHUFFLE(3, 1, 3, 1))));
+}
+
+#endif
 
 constexpr int L = GGML_CPU_LANES;
 
@@ -139,12 +159,17 @@ ALWAYS_INLINE void fetch(const char * p) {
 #endif
 }
 
+// What is fetched meanwhile: so many bytes in each step, from a place on.
+struct ahead {
+    const char * from  = nullptr;
+    int64_t      bytes = 0;
+};
+
 // The dot products over k of M rows a with N rows b, c[j][i] for b[j] and a[i]. Each is one sum over k in steps, lane
-// by lane, then over the lanes: nothing in it depends on M and N. From `ahead` on as many bytes are fetched as all a have.
+// by lane, then over the lanes: nothing in it depends on M and N.
 template <int M, int N, typename TA, typename TB>
-ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, float (&c)[N][M], const char * ahead = nullptr) {
+ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, float (&c)[N][M], ahead next = {}) {
     using s = step<TA, TB>;
-    constexpr int64_t bytes = M * s::n * sizeof(TA); // of a step
     fvec acc[N][M];
     for (int j = 0; j < N; ++j) {
         for (int i = 0; i < M; ++i) { acc[j][i] = zeros(); }
@@ -159,9 +184,9 @@ ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, f
     };
     const int64_t whole = k / s::n * s::n;
     for (int64_t at = 0; at < whole; at += s::n) {
-        if (ahead) {
-            for (int64_t i = 0; i < bytes; i += k_line) { fetch(ahead + i); }
-            ahead += bytes;
+        if (next.from) {
+            for (int64_t i = 0; i < next.bytes; i += k_line) { fetch(next.from + i); }
+            next.from += next.bytes;
         }
         add(a, b, at);
     }
@@ -175,30 +200,36 @@ ALWAYS_INLINE void dots(int64_t k, const TA * const * a, const TB * const * b, f
         add(px, py, 0);
     }
     for (int j = 0; j < N; ++j) {
-        for (int i = 0; i < M; ++i) { c[j][i] = sum(acc[j][i]); }
+        int i = 0;
+        for (; i + 4 <= M; i += 4) { sums(acc[j] + i, c[j] + i); }
+        for (; i < M; ++i) { c[j][i] = sum(acc[j][i]); }
     }
 }
 
 // Of n_a <= M rows a with n_b <= k_beside rows b, into c + j * ldc + i. Rows too many repeat the last one.
 template <int M, int N, typename TA, typename TB>
-ALWAYS_INLINE void dots(int64_t k, int n_a, const TA * const * a, const TB * const * b, float * c, int64_t ldc, const char * ahead = nullptr) {
+ALWAYS_INLINE void dots(int64_t k, int n_a, const TA * const * a, const TB * const * b, float * c, int64_t ldc, ahead next = {}) {
     float out[N][M];
-    dots<M, N>(k, a, b, out, ahead);
+    dots<M, N>(k, a, b, out, next);
     for (int j = 0; j < N; ++j) {
-        for (int i = 0; i < n_a; ++i) { c[j * ldc + i] = out[j][i]; }
+        if (n_a == M) {
+            std::memcpy(c + j * ldc, out[j], sizeof out[j]);
+        } else {
+            for (int i = 0; i < n_a; ++i) { c[j * ldc + i] = out[j][i]; }
+        }
     }
 }
 
 template <typename TA, typename TB>
-void dots(int64_t k, int n_a, const TA * const * a, int n_b, const TB * const * b, float * c, int64_t ldc) {
+void dots(int64_t k, int n_a, const TA * const * a, int n_b, const TB * const * b, float * c, int64_t ldc, ahead next = {}) {
     switch (n_b) {
-        case 1: return dots<4, 1>(k, n_a, a, b, c, ldc);
-        case 2: return dots<4, 2>(k, n_a, a, b, c, ldc);
-        case 3: return dots<4, 3>(k, n_a, a, b, c, ldc);
+        case 1: return dots<4, 1>(k, n_a, a, b, c, ldc, next);
+        case 2: return dots<4, 2>(k, n_a, a, b, c, ldc, next);
+        case 3: return dots<4, 3>(k, n_a, a, b, c, ldc, next);
 #if defined(__AVX512F__) || defined(__aarch64__)
-        case 4: return dots<4, 4>(k, n_a, a, b, c, ldc);
-        case 5: return dots<4, 5>(k, n_a, a, b, c, ldc);
-        case 6: return dots<4, 6>(k, n_a, a, b, c, ldc);
+        case 4: return dots<4, 4>(k, n_a, a, b, c, ldc, next);
+        case 5: return dots<4, 5>(k, n_a, a, b, c, ldc, next);
+        case 6: return dots<4, 6>(k, n_a, a, b, c, ldc, next);
 #endif
         default: GGML_ABORT("more rows than registers");
     }
