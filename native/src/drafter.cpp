@@ -18,6 +18,7 @@ namespace {
 
 constexpr int32_t k_slack = 2048; // of the ring beyond the window: so much of an answer can be taken back
 constexpr int32_t k_nodes = 2048;
+constexpr int32_t k_behind = 4;   // masks behind those that are verified: what is drafted looks at them too
 
 int32_t padded(int32_t n) {
     return GGML_PAD(n, 256); // cells of a cache, which graphs read in such steps and larger ones
@@ -416,15 +417,16 @@ void slip_drafter::build(graph & g, const graph_shape & shape) {
 }
 
 // A graphics card takes about the same time for one row and for all of them, and a graph for each number of rows has to be
-// made first; a processor's time goes by the rows. A block of fewer masks is drafted like the beginning of a whole one
+// made first; a processor's time goes by the rows. Masks well behind what is verified change nothing in it, the next few do
 // (native/README.md, "The round").
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_draft, bool hidden) {
     const bool    whole   = on_gpu() || hidden;
-    const int32_t n_block = whole ? shape_.block : n_draft + 1;
+    const int32_t n_block = whole ? shape_.block : std::min<int32_t>(shape_.block, GGML_PAD(1 + n_draft + k_behind, 4));
     const int32_t n_rows  = whole || n_queued_ > n_block ? shape_.block : n_block;
+    const int32_t n_out   = hidden ? 0 : on_gpu() ? shape_.block - 1 : n_draft;
     const int32_t step    = llama_kv_step(memory_.get()); // as the target's cache grows
     const int32_t end     = GGML_PAD(position() + shape_.block, step);
-    return round_graph({ n_rows, n_block, std::min(n_cells_full_, end), std::min(n_ring_, end), hidden ? 0 : n_block - 1, hidden, head_->whole() });
+    return round_graph({ n_rows, n_block, std::min(n_cells_full_, end), std::min(n_ring_, end), n_out, hidden, head_->whole() });
 }
 
 const slip_drafter::graph & slip_drafter::round_graph(const graph_shape & shape) {
