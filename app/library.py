@@ -315,6 +315,8 @@ def _folder_status(folder: Path, model_id: str, title: str) -> ModelStatus:
             passport.check_sizes(folder)
         untried = passport is not None and not passport.checks
         reason = "It has not been tried yet." if untried else ""
+        if passport is not None and "draft" in passport.files and pair.draft is None:
+            reason = "Its drafter is not there any more: it decodes plainly."
         return ModelStatus(model_id, title, ModelState.READY, reason, folder, pair.bytes, passport)
     except SlipstreamError as error:
         return ModelStatus(model_id, title, ModelState.BROKEN, str(error), folder)

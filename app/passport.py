@@ -95,8 +95,8 @@ class Passport:
             texts += [source.repo, source.commit, source.licence or ""]
         for made in self.files.values():
             texts += [made.name, made.sha256]
-            if type(made.bytes) is not int:
-                raise ValueError("a file without a size")
+            if type(made.bytes) is not int or "\0" in made.name:
+                raise ValueError("a file without a size, or with no name for one")
         for check in self.checks:
             texts += [check.name, check.detail]
         if not all(map(is_text, texts)):
@@ -108,12 +108,12 @@ class Passport:
             place = folder / file.name
             try:
                 size = place.stat().st_size
-            except (OSError, ValueError):  # who reads it is told
+            except OSError:  # who reads it is told
                 continue
             if size < file.bytes:
                 raise ModelFileError(
                     f"`{place}` is incomplete: it has {size:,} bytes of {file.bytes:,}.",
-                    remedy="Move the model to the trash and get it again.",
+                    remedy="Convert the model again, or move it to the trash and get it again.",
                 )
 
     def verify(

@@ -270,6 +270,7 @@ def test_a_passport_that_cannot_be_read_is_none(library: Library, got: Path, tex
         ('"about": {}', '"about": {"error": NaN}'),
         ('"about": {}', '"about": {"error": 1e999}'),
         ('"answers"', "null"),
+        ('"target-q8_0.gguf"', r'"a\u0000b"'),
     ],
 )
 def test_a_passport_with_something_else_in_it_is_none(
@@ -280,6 +281,18 @@ def test_a_passport_with_something_else_in_it_is_none(
     assert (got / "passport.json").read_text() != text
     row = row_of(library, "got")
     assert (row.state, row.passport, row.title) == (ModelState.READY, None, "got")
+
+
+def test_a_drafter_that_is_gone_is_said(library: Library, got: Path) -> None:
+    passport = Passport.read(got)
+    assert passport is not None
+    made = Made("draft-q8_0.gguf", 4, "", {})
+    replace(passport, files={**passport.files, "draft": made}).write(got)
+    row = row_of(library, "got")
+    assert row.usable
+    assert "drafter is not there" in row.reason
+    (got / made.name).write_bytes(b"GGUF")
+    assert row_of(library, "got").reason == ""
 
 
 def test_verified_again(library: Library, got: Path) -> None:

@@ -343,7 +343,7 @@ typedef struct slip_costs {
     uint32_t size;
     float    plain;                      /* a plain step */
     float    draft;                      /* a draft of the whole block... */
-    float    draft_one;                  /* ... and with the head for one token only */
+    float    draft_one;                  /* ... and of one token only: fewer rows of the head, on a processor of all */
     float    verify[SLIP_MAX_BLOCK + 1]; /* a verify of so many tokens; 0: not measured */
 } slip_costs;
 

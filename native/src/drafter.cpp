@@ -45,13 +45,13 @@ ggml_tensor rows_of(const ggml_tensor * matrix, int64_t first, int64_t n) {
     return rows;
 }
 
-// The first `n` numbers, or rows of each matrix, in a graph: the tensor itself where it has no more.
-ggml_tensor * first(ggml_context * ctx, ggml_tensor * t, int64_t n) {
-    const bool one_row = ggml_n_dims(t) == 1;
-    if (n == t->ne[one_row ? 0 : 1]) {
+// The first `n` numbers of a vector, or rows of each matrix, in a graph: the tensor itself where it has no more.
+ggml_tensor * first_of(ggml_context * ctx, ggml_tensor * t, int64_t n) {
+    const bool vector = ggml_n_dims(t) == 1;
+    if (n == t->ne[vector ? 0 : 1]) {
         return t;
     }
-    return one_row ? ggml_view_1d(ctx, t, n, 0) : ggml_view_3d(ctx, t, t->ne[0], n, t->ne[2], t->nb[1], t->nb[2], 0);
+    return vector ? ggml_view_1d(ctx, t, n, 0) : ggml_view_3d(ctx, t, t->ne[0], n, t->ne[2], t->nb[1], t->nb[2], 0);
 }
 
 } // namespace
@@ -353,7 +353,7 @@ void slip_drafter::build(graph & g, const graph_shape & shape) {
 
     // [n_embd, n_rows, n_taps] -> [n_taps * n_embd, n_rows], the taps of a position side by side
     const int32_t n_rows = shape.n_rows;
-    ggml_tensor * taps = first(ctx, n_rows == k_wide ? features_wide_ : features_, n_rows);
+    ggml_tensor * taps = first_of(ctx, n_rows == k_wide ? features_wide_ : features_, n_rows);
     taps = ggml_cont(ctx, ggml_permute(ctx, taps, 0, 2, 1, 3));
     taps = ggml_reshape_2d(ctx, taps, taps->ne[0] * taps->ne[1], n_rows);
     ggml_tensor * fused = norm(ctx, ggml_mul_mat(ctx, fc_, taps), fc_norm_);
@@ -372,8 +372,8 @@ void slip_drafter::build(graph & g, const graph_shape & shape) {
     }
 
     if (shape.n_block > 0) {
-        ggml_tensor * x   = first(ctx, in_.noise, shape.n_block);
-        ggml_tensor * pos = first(ctx, in_.block_pos, shape.n_block);
+        ggml_tensor * x   = first_of(ctx, in_.noise, shape.n_block);
+        ggml_tensor * pos = first_of(ctx, in_.block_pos, shape.n_block);
         ggml_build_forward_expand(nodes, pos); // before all else, as in store_kv
         for (int32_t il = 0; il < shape_.n_layers; ++il) {
             const layer & l = layers_[il];
@@ -420,9 +420,9 @@ void slip_drafter::build(graph & g, const graph_shape & shape) {
 // made first; a processor's time goes by the rows. Masks well behind what is verified change nothing in it, the next few do
 // (native/README.md, "The round").
 const slip_drafter::graph & slip_drafter::round_graph(int32_t n_draft, bool hidden) {
-    const bool    whole   = on_gpu() || hidden;
-    const int32_t n_block = whole ? shape_.block : std::min<int32_t>(shape_.block, GGML_PAD(1 + n_draft + k_behind, 4));
-    const int32_t n_rows  = whole || n_queued_ > n_block ? shape_.block : n_block;
+    const bool    all     = on_gpu() || hidden;
+    const int32_t n_block = all ? shape_.block : std::min<int32_t>(shape_.block, GGML_PAD(1 + n_draft + k_behind, 4));
+    const int32_t n_rows  = all || n_queued_ > n_block ? shape_.block : n_block;
     const int32_t n_out   = hidden ? 0 : on_gpu() ? shape_.block - 1 : n_draft;
     const int32_t step    = llama_kv_step(memory_.get()); // as the target's cache grows
     const int32_t end     = GGML_PAD(position() + shape_.block, step);

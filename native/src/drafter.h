@@ -4,9 +4,10 @@
 // Features (the outputs of the tapped target layers) of accepted positions are queued in a
 // buffer on the device. One graph a round then turns the queued features into keys and values
 // of the drafter's cache, runs the block behind them (anchor and masks), and chooses the
-// likeliest token of each position. Its shape does not depend on how many were accepted: rows
-// without a position write into a cell that nothing reads. The host gives positions and masks,
-// and takes nothing: the drafted tokens stay on the device, where the verify reads them.
+// likeliest token of each position. On a graphics card its shape does not depend on how many
+// were accepted: rows without a position write into a cell that nothing reads. On a processor it
+// has as many rows as are verified ask for. The host gives positions and masks, and takes
+// nothing: the drafted tokens stay on the device, where the verify reads them.
 //
 // Cache: full layers keep position p in cell p; sliding layers keep it in cell p modulo the
 // ring, which is longer than the window, so that an answer can be taken back.

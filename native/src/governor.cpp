@@ -45,7 +45,8 @@ void slip_governor::set_costs(const slip_costs & costs) {
         times_[w] = {};
         given_[w] = 0;
         if (costs.verify[w] > 0) {
-            // The head runs for the tokens that are verified only.
+            // On a card the head runs for the tokens that are verified only. A processor's drafts grow in three steps,
+            // which rounds tell soon.
             const double share = block_ > 2 ? double(w - 2) / (block_ - 2) : 1;
             const double draft = costs.draft_one + share * (costs.draft - costs.draft_one);
             given_[w] = (draft + costs.verify[w]) / costs.plain;

@@ -15,10 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #if defined(__linux__)
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -225,17 +227,33 @@ bool few_wake_for_little() {
     return small < 0.1 && two < six / 2;
 }
 
-// ns that the calling thread waited for a core; less than none: the system does not tell.
+// ns that all threads of the process waited for a core; less than none: the system does not tell.
 long long waited() {
-    long long ran = 0, waited = -1;
-    std::FILE * file = std::fopen("/proc/thread-self/schedstat", "r");
-    if (file) {
-        if (std::fscanf(file, "%lld %lld", &ran, &waited) != 2) {
-            waited = -1;
-        }
-        std::fclose(file);
+    long long all = 0;
+    DIR * threads = opendir("/proc/self/task");
+    if (!threads) {
+        return -1;
     }
-    return waited;
+    while (const dirent * entry = readdir(threads)) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        long long ran = 0, waited = 0;
+        std::FILE * file = std::fopen(("/proc/self/task/" + std::string(entry->d_name) + "/schedstat").c_str(), "r");
+        if (file && std::fscanf(file, "%lld %lld", &ran, &waited) != 2) {
+            all = -1;
+        }
+        if (file) {
+            std::fclose(file);
+        }
+        if (!file || all < 0) {
+            all = -1;
+            break;
+        }
+        all += waited;
+    }
+    closedir(threads);
+    return all;
 }
 
 // Ticks that a virtual machine's host kept its cores to itself: to a thread that looks like work of its own.
@@ -257,26 +275,24 @@ bool all_take_part_where_one_takes_long() {
     constexpr int k_graphs = 20, k_tries = 4; // more graphs than it takes to try one thread on a busy machine
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
     for (int tries = 0; std::chrono::steady_clock::now() < until;) {
-        const long long        stolen_before = stolen();
-        std::atomic<long long> disturbed { 0 };
-        std::atomic<bool>      joined { false };
+        const long long   stolen_before = stolen();
+        long long         disturbed = 0; // of the caller and its helper, who are there until its end
+        std::atomic<bool> joined { false };
         int alone = 0;
         const part uneven = [&](int ith, int nth) {
-            thread_local long long before = waited(); // also on its way here: it may have been called, and got no core
             joined = joined || nth > 1;
             const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(nth == 1 ? 6000 : ith == 1 ? 3000 : 200);
             while (std::chrono::steady_clock::now() < end) {
             }
-            const long long now = waited();
-            disturbed += now - before;
-            before = now;
         };
         std::thread([&] { // its crew knows nothing of other loads
+            const long long before = waited();
             for (int g = 0; g < k_graphs; ++g) {
                 joined = false;
                 compute(3, 2, &uneven);
                 alone += !joined;
             }
+            disturbed = waited() - before;
         }).join();
         if (waited() < 0) {
             break;

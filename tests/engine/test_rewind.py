@@ -98,6 +98,31 @@ def test_what_was_rejected_leaves_no_trace(cold: LoadedPair, accept: int) -> Non
     assert np.array_equal(logits[0], logits[1])
 
 
+def test_what_is_drafted_is_what_a_fresh_state_drafts(cold: LoadedPair) -> None:
+    """Whatever blocks came before: wider ones, shorter ones, and given ones that fill the queue."""
+    if cold.model.device.kind != "cpu":
+        pytest.skip("a prompt's features need not have the bits of a verify's there")
+    pair = cold.native
+    prompt = cold.prompt(chat("Tell me a short story about a cat."), think=False).tokens
+    truth = plain_tokens(cold, prompt, len(prompt) + 120)
+    pair.reset()
+    at, drafts = len(prompt), []
+    assert pair.prompt(prompt)[0] == truth[at]
+    for length in (WIDTH, 1, 7, 3, 0, 2, -WIDTH, 1, WIDTH, 11, -7, 5, 1, 1, 4, 9):
+        if length < 0:
+            emitted = pair.round_given(truth[at + 1 : at + 1 - length]).emitted
+        else:
+            result = pair.round(length)
+            emitted = result.emitted
+            drafts.append((at, length, result.drafted))
+        at += len(emitted)
+        assert truth[at] == emitted[-1]
+    for at, length, drafted in drafts:
+        pair.reset()
+        assert pair.prompt(truth[:at])[0] == truth[at]
+        assert pair.round(length).drafted == drafted, (at, length)
+
+
 def test_a_graph_is_reused_round_after_round(cold: LoadedPair) -> None:
     """Nothing but data depends on what was accepted: the target's graph is built once."""
     pair, rng = cold.native, random.Random(3)

@@ -47,8 +47,10 @@ class Presetting(QObject):
         self._sheet.show_chat(ChatOptions.of_json(conversation.options))
 
     def restore(self, name: str, preset: ChatOptions) -> None:
-        """Undo that one was removed. One of that name that was saved since stays."""
-        if name not in (self._presets or {}):
+        """Undo that one was removed. One of that name that was saved since stays, which is told."""
+        if name in (self._presets or {}):
+            self.told.emit(f"A preset “{name}” was saved since: it stays.")
+        else:
             self._write({**(self._presets or {}), name: preset})
 
     def _save(self, name: str) -> None:

@@ -69,6 +69,13 @@ def test_a_preset_is_saved_used_and_removed(open_window: OpenWindow, qtbot: QtBo
     assert presets.load(paths.presets_file()).presets == saved
     assert sheet._uses["Terse"].isChecked()
     assert window.notices.all == []
+    sheet.preset_removed.emit("Terse")
+    qtbot.keyClicks(sheet.name, "Terse")
+    sheet.system.setPlainText("Be brief.")
+    sheet.save.click()
+    window.actions_.undo.trigger()
+    assert presets.load(paths.presets_file()).presets["Terse"].system == "Be brief."
+    assert "was saved since" in window.notices.all[-1].message
 
 
 def test_a_value_that_cannot_be_is_refused(open_window: OpenWindow, qtbot: QtBot) -> None:

@@ -49,7 +49,7 @@ void multiply(int64_t k, int64_t begin, int64_t end, const char * w, size_t nb_w
     }
     // The first rows that meet four columns would wait for them: short ones are fetched while all rows meet those before.
     const int64_t pieces = (n + k_beside - 1) / k_beside, share = 4 * nb_w / pieces;
-    const bool    fetches = nb_w <= k_short;
+    const bool    fetches = nb_w <= k_short && nb_w == k * sizeof(T);
     for (int64_t i = begin; i < end; i += 4) {
         const T * a[4];
         for (int c = 0; c < 4; ++c) { a[c] = column(std::min(i + c, end - 1)); }
