@@ -14,13 +14,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <map>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #if defined(__linux__)
-#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -227,32 +230,16 @@ bool few_wake_for_little() {
     return small < 0.1 && two < six / 2;
 }
 
-// ns that all threads of the process waited for a core; less than none: the system does not tell.
-long long waited() {
-    long long all = 0;
-    DIR * threads = opendir("/proc/self/task");
-    if (!threads) {
-        return -1;
+// ns that each thread of the process waited for a core, by its number; none where the system does not tell.
+std::map<std::string, long long> waited() {
+    std::map<std::string, long long> all;
+    std::error_code error;
+    for (const auto & thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+        long long ran = 0, ns = 0;
+        if (std::ifstream(thread.path() / "schedstat") >> ran >> ns) {
+            all[thread.path().filename()] = ns;
+        }
     }
-    while (const dirent * entry = readdir(threads)) {
-        if (entry->d_name[0] == '.') {
-            continue;
-        }
-        long long ran = 0, waited = 0;
-        std::FILE * file = std::fopen(("/proc/self/task/" + std::string(entry->d_name) + "/schedstat").c_str(), "r");
-        if (file && std::fscanf(file, "%lld %lld", &ran, &waited) != 2) {
-            all = -1;
-        }
-        if (file) {
-            std::fclose(file);
-        }
-        if (!file || all < 0) {
-            all = -1;
-            break;
-        }
-        all += waited;
-    }
-    closedir(threads);
     return all;
 }
 
@@ -276,7 +263,7 @@ bool all_take_part_where_one_takes_long() {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
     for (int tries = 0; std::chrono::steady_clock::now() < until;) {
         const long long   stolen_before = stolen();
-        long long         disturbed = 0; // of the caller and its helper, who are there until its end
+        long long         disturbed = 0; // of those who are there at its end: the caller and its helper too
         std::atomic<bool> joined { false };
         int alone = 0;
         const part uneven = [&](int ith, int nth) {
@@ -286,15 +273,18 @@ bool all_take_part_where_one_takes_long() {
             }
         };
         std::thread([&] { // its crew knows nothing of other loads
-            const long long before = waited();
+            const auto before = waited();
             for (int g = 0; g < k_graphs; ++g) {
                 joined = false;
                 compute(3, 2, &uneven);
                 alone += !joined;
             }
-            disturbed = waited() - before;
+            for (const auto & [thread, ns] : waited()) { // an earlier helper may have ended meanwhile
+                const auto known = before.find(thread);
+                disturbed += ns - (known == before.end() ? 0 : known->second);
+            }
         }).join();
-        if (waited() < 0) {
+        if (waited().empty()) {
             break;
         }
         if (alone == 0) {
