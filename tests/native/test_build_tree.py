@@ -34,7 +34,7 @@ def age(folder: Path) -> None:
     record = tree._load_record(folder.with_name("pristine"), folder)
     for name in record["files"]:
         os.utime(folder / name, (2_000_000, 2_000_000))
-        record["files"][name] = tree._stat(folder / name)
+        record["files"][name] = tree._state(folder / name)
     tree._save_record(folder, record)
 
 
@@ -66,6 +66,28 @@ def test_an_edit_in_place_is_neither_built_nor_lost(pristine: Path, built: Path,
     with pytest.raises(BuildError, match=name):
         tree._sync(pristine, {}, built)
     assert (built / name).read_text() == "edited"
+
+
+def test_a_copied_cache_is_nobodys_edit(pristine: Path, built: Path) -> None:
+    """Copied or restored, every file has a new time; what is written still follows content."""
+    age(built)
+    for file in built.rglob("*.cpp"):
+        os.utime(file, (3_000_000, 3_000_000))
+    tree._sync(pristine, {"src/a.cpp": b"patched", "slipstream/x.cpp": b"changed"}, built)
+    kept = {file.name for file in built.rglob("*.cpp") if file.stat().st_mtime == 3_000_000}
+    assert kept == {"a.cpp", "b.cpp", "c.cpp"}
+    age(built)
+    (built / "src/c.cpp").write_text("d")  # as long as before
+    with pytest.raises(BuildError, match=r"src/c\.cpp"):
+        tree._sync(pristine, {}, built)
+
+
+def test_a_record_of_another_form_is_not_believed(pristine: Path, built: Path) -> None:
+    record = tree._record_path(built)
+    record.write_text('{"files": {"src/a.cpp": [1, 2]}, "overlay": [], "pending": []}')
+    tree._sync(pristine, {"src/a.cpp": b"patched"}, built)
+    assert (built / "src/a.cpp").read_text() == "patched"
+    assert not (built / "slipstream/x.cpp").exists()
 
 
 def test_an_interrupted_sync_is_finished_by_the_next(

@@ -2,12 +2,14 @@
 
 DESIGN: the tree lives as long as the pinned source distribution and is only ever rewritten
 file by file, where the content differs, so ninja recompiles what really changed. `tree.json`
-beside it remembers size and time of every file and which files are ours. A file somebody
-edited in place is therefore noticed; it is neither built silently nor thrown away.
+beside it remembers size, time and digest of every file and which files are ours. A file somebody
+edited in place is therefore noticed; it is neither built silently nor thrown away. A cache that
+was copied or restored has new times and the same digests, and stays good.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -20,6 +22,7 @@ from .upstream import NATIVE, Upstream, unpack
 
 LIBRARY = "slipstream"  # the folder of our library inside the tree
 LLAMA = "vendor/llama.cpp"
+FORM = 2  # of tree.json; a tree with a record of another form is made anew
 # Our files among upstream's, by folder here: where they lie in the tree. A patch hooks them in.
 ENGINE = {"ggml": f"{LLAMA}/ggml", "llama": LLAMA}
 
@@ -94,11 +97,15 @@ def _engine_files(pristine: Path, patched: Mapping[str, bytes | None]) -> dict[s
 def _sync(pristine: Path, overlay: dict[str, bytes | None], tree: Path) -> None:
     record = _load_record(pristine, tree)
     files, ours = record["files"], set(record["overlay"])
-    edited = [
-        path
-        for path, stat in files.items()
-        if path not in record["pending"] and stat != _stat(tree / path)
-    ]
+    edited = []
+    for path, known in files.items():
+        if path in record["pending"] or known[:2] == _stat(tree / path):
+            continue
+        now = _state(tree / path)
+        if now is None or now[2] != known[2]:
+            edited.append(path)
+        else:
+            files[path] = now
     if edited:
         raise BuildError(
             f"edited in place under {tree}:\n  "
@@ -119,24 +126,27 @@ def _sync(pristine: Path, overlay: dict[str, bytes | None], tree: Path) -> None:
         if _read(target) != content:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        files[path] = _stat(target)
-    _save_record(tree, {"files": files, "overlay": sorted(overlay), "pending": []})
+        files[path] = _state(target)
+    _save_record(tree, record | {"overlay": sorted(overlay), "pending": []})
 
 
 def _load_record(pristine: Path, tree: Path) -> dict[str, Any]:
     path = _record_path(tree)
     if tree.is_dir() and path.is_file():
         loaded: dict[str, Any] = json.loads(path.read_text())
-        return loaded
+        if loaded.get("form") == FORM:
+            return loaded
     part = tree.with_name(tree.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(tree, ignore_errors=True)
     shutil.copytree(pristine, part)
     part.replace(tree)
     files = {
-        file.relative_to(tree).as_posix(): _stat(file) for file in tree.rglob("*") if file.is_file()
+        file.relative_to(tree).as_posix(): _state(file)
+        for file in tree.rglob("*")
+        if file.is_file()
     }
-    return {"files": files, "overlay": [], "pending": []}
+    return {"form": FORM, "files": files, "overlay": [], "pending": []}
 
 
 def _save_record(tree: Path, record: dict[str, Any]) -> None:
@@ -156,6 +166,13 @@ def _stat(path: Path) -> list[int] | None:
     except FileNotFoundError:
         return None
     return [stat.st_size, stat.st_mtime_ns]
+
+
+def _state(path: Path) -> list[int | str] | None:
+    stat, content = _stat(path), _read(path)
+    if stat is None or content is None:
+        return None
+    return [*stat, hashlib.sha256(content).hexdigest()]
 
 
 def _read(path: Path) -> bytes | None:
