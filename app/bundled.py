@@ -39,6 +39,8 @@ Convert = Callable[[Path, Path, Path, Progress | None, CancelToken | None], obje
 """Called with the checkpoints of target and drafter, and the folder for the GGUF files."""
 
 _MANIFEST: Final = "pair.json"
+_LOCK: Final = ".lock"
+_LOCK_WAIT: Final = 60.0  # seconds; a copy takes one
 _PARTS: Final = ("target", "draft")  # folders of the source
 _PART_PREFIX: Final = ".part-"
 _CHUNK: Final = 1 << 18  # bytes read at once
@@ -89,7 +91,9 @@ class Bundled:
         place = self._place(model)
         try:
             if not _is_whole(place):
-                self._make(model, place, progress, cancel)
+                with self._alone():  # of two that begin at once, the second finds it made
+                    if not _is_whole(place):
+                        self._make(model, place, progress, cancel)
         except OSError as error:
             raise OutputError(
                 f"`{place}` cannot be written: {error.strerror or error}.",
@@ -129,6 +133,19 @@ class Bundled:
         name = re.compile(rf"{re.escape(model.id)}-[0-9a-f]{{16}}")
         return [folder for folder in _folders(self._folder) if name.fullmatch(folder.name)]
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        from filelock import FileLock, Timeout  # a start that finds its copy needs none
+
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._folder / _LOCK)
+        with contextlib.suppress(Timeout, NotImplementedError):  # a disk without locks
+            lock.acquire(timeout=_LOCK_WAIT)
+        try:
+            yield
+        finally:
+            lock.release()
+
     def _make(
         self,
         model: KnownModel,
@@ -136,7 +153,6 @@ class Bundled:
         progress: Progress | None,
         cancel: CancelToken | None,
     ) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=_PART_PREFIX, dir=self._folder))
         try:
             target, draft = (self._assets / model.id / name for name in _PARTS)
@@ -146,7 +162,7 @@ class Bundled:
             try:
                 part.rename(place)
             except OSError:
-                if not _is_whole(place):  # else another process was faster
+                if not _is_whole(place):  # else another process, which was not to be waited for
                     raise
         finally:
             shutil.rmtree(part, ignore_errors=True)

@@ -36,17 +36,21 @@ class HubSource:
 
     @classmethod
     def parse(cls, text: str) -> HubSource:
-        """From ``owner/name``, ``owner/name@revision`` or a folder. Raises `OptionError`."""
+        """From ``owner/name``, ``owner/name@revision`` or a folder. Raises `OptionError`.
+
+        A folder is given whole, from home (``~``), or from here by a dot: ``./name``.
+        """
         with contextlib.suppress(OSError, RuntimeError, ValueError):
             folder = Path(text.strip()).expanduser()
-            if folder.is_absolute() and folder.is_dir():
-                return cls(str(folder))
+            if (folder.is_absolute() or text.strip().startswith(".")) and folder.is_dir():
+                return cls(str(folder.absolute()))
         repo, at, revision = text.strip().partition("@")
         repo = repo.removeprefix("https://huggingface.co/").rstrip("/")
         if not _REPO.fullmatch(repo) or (at and not _REVISION.fullmatch(revision)):
             raise OptionError(
                 f"`{text}` is no model on the hub.",
-                remedy="Write `owner/name`, `owner/name@revision`, or a folder on this machine.",
+                remedy="Write `owner/name`, `owner/name@revision`, or a folder on this machine "
+                "(one in this folder as `./name`).",
             )
         return cls(repo, revision or None)
 

@@ -201,9 +201,12 @@ class Library:
         """
         row = next((row for row in self.models() if row.id == model), None)
         if row is None or row.path is None or row.path.parent != self.root:
+            going = row is not None and row.state is ModelState.UNFINISHED
             raise OptionError(
                 f"There is no model `{model}` that could be removed.",
-                remedy="`slipstream models` lists those that are here.",
+                remedy=f"`slipstream pull {model} --discard` gives up what is under way."
+                if going
+                else "`slipstream models` lists those that are here.",
             )
         try:
             if row.path.is_symlink():  # what it leads to is not ours

@@ -50,7 +50,8 @@ RANGES: Final[dict[str, Range]] = {
 """By the name of the parameter; lengths are in tokens."""
 
 
-def check(name: str, value: float) -> None:
-    """Raise `OptionError` unless `value` is one that `name` may have."""
+def check(name: str, value: float, called: str = "") -> None:
+    """Raise `OptionError` unless `value` is one that `name` may have, `called` so where it is."""
     if not RANGES[name].holds(value):
-        raise OptionError(f"`{name}` cannot be {value!r}.", remedy=f"Use {RANGES[name]}.")
+        told = f"`{called or name}` cannot be {value!r}."
+        raise OptionError(told, remedy=f"Use {RANGES[name]}.")

@@ -7,6 +7,7 @@ exceptions that nobody caught are logged too, whichever thread or slot they end.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
@@ -42,7 +43,7 @@ def start(file: Path, verbosity: int = 0) -> None:
         _add(logging.StreamHandler(sys.stderr), level, "%(levelname)s: %(message)s")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        to_file = RotatingFileHandler(
+        to_file = _ToFile(
             file,
             maxBytes=_FILE_BYTES,
             backupCount=_FILES_KEPT,
@@ -63,8 +64,23 @@ def stop() -> None:
     while _handlers:
         handler = _handlers.pop()
         _ROOT.removeHandler(handler)
-        handler.close()
+        with contextlib.suppress(OSError):  # what could not be written before cannot be now
+            handler.close()
     _ROOT.setLevel(logging.NOTSET)
+
+
+class _ToFile(RotatingFileHandler):
+    """One whose disk is full is told of once."""
+
+    _told = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            super().handleError(record)
+        elif not self._told:
+            self._told = True
+            _ROOT.warning("The log cannot be written any more: %s", error)
 
 
 def _add(handler: logging.Handler, level: int, fields: str) -> None:

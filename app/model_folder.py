@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -142,6 +143,8 @@ def _listed(files: Iterable[Path]) -> str:
 
 def _reach(path: Path) -> str:
     """What to do about a path that leads nowhere."""
+    if not os.path.lexists(path):
+        return "It is not there: check how it is written."
     if not path.is_symlink():
         return "Check its permissions."
     return f"It is a link to `{path.readlink()}`: connect that disk, or remove the link."

@@ -7,6 +7,7 @@ writes a file makes its folder.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -79,4 +80,9 @@ def assets() -> Path:
 
 def _under_home(kind: str) -> Path | None:
     home = os.environ.get(HOME_VARIABLE)
-    return Path(home).expanduser().resolve() / kind if home else None
+    if not home:
+        return None
+    place = Path(home)
+    with contextlib.suppress(RuntimeError):  # `~name` of nobody is a folder's name
+        place = place.expanduser()
+    return place.resolve() / kind

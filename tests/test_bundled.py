@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,11 @@ def files(copy: Path) -> dict[str, bytes]:
     return {f.name: f.read_bytes() for f in copy.iterdir() if f.name != "pair.json"}
 
 
+def found_in(folder: Path) -> list[Path]:
+    """But for the lock, which stays: who waits for it has it open."""
+    return sorted(found for found in folder.iterdir() if found.name != bundled._LOCK)
+
+
 WHOLE = {"target-F32.gguf": b"{}" * 3, "draft-F32.gguf": b"{}" * 2}
 
 
@@ -89,7 +96,7 @@ def test_it_is_converted_once(pairs: Bundled, convert: Converter, folder: Path) 
     assert pairs.open(DEMO) == copy == pairs.made(DEMO)
     assert (convert.calls, fractions) == (1, [0.5])
     assert files(copy) == WHOLE
-    assert list(folder.iterdir()) == [copy]
+    assert found_in(folder) == [copy]
 
 
 def test_looking_for_a_copy_reads_no_weights(
@@ -143,7 +150,7 @@ def test_a_changed_source_is_converted_anew(pairs: Bundled, assets: Path, folder
     assert pairs.made(DEMO) is None
     new = pairs.open(DEMO)
     assert new != old
-    assert list(folder.iterdir()) == [new]
+    assert found_in(folder) == [new]
 
 
 def test_a_source_of_the_same_size_and_time_is_told_apart(pairs: Bundled, assets: Path) -> None:
@@ -216,7 +223,7 @@ def test_a_failed_conversion_leaves_nothing(
     convert.fault = fault
     with pytest.raises(expected):
         pairs.open(DEMO)
-    assert list(folder.iterdir()) == []
+    assert found_in(folder) == []
     convert.fault = None
     assert files(pairs.open(DEMO)) == WHOLE
 
@@ -225,7 +232,7 @@ def test_a_cancelled_conversion_leaves_nothing(pairs: Bundled, folder: Path) -> 
     cancel = CancelToken()
     with pytest.raises(JobCancelled):
         pairs.open(DEMO, progress=lambda _: cancel.cancel(), cancel=cancel)
-    assert list(folder.iterdir()) == []
+    assert found_in(folder) == []
 
 
 def test_a_killed_conversion_leaves_no_final_name(
@@ -247,7 +254,7 @@ def test_a_killed_conversion_leaves_no_final_name(
     )
     killed = subprocess.run([sys.executable, "-c", script, assets, folder], check=False)
     assert killed.returncode < 0
-    (left,) = folder.iterdir()
+    (left,) = found_in(folder)
     assert left.name.startswith(".part-")
     assert pairs.made(DEMO) is None
 
@@ -260,7 +267,27 @@ def test_a_killed_conversion_leaves_no_final_name(
     assert not left.exists()
 
 
-def test_two_processes_at_once(folder: Path, assets: Path, convert: Converter) -> None:
+def test_two_that_begin_at_once_make_one(folder: Path, assets: Path, convert: Converter) -> None:
+    """The second finds what the first made, and removes nothing of it."""
+    begun = threading.Barrier(2)
+
+    def open_one(_: int) -> Path:
+        pairs = Bundled(assets, folder, convert=convert)
+        assert pairs.made(DEMO) is None
+        begun.wait(60)
+        return pairs.open(DEMO)
+
+    with ThreadPoolExecutor(2) as pool:
+        copies = set(pool.map(open_one, range(2)))
+    assert convert.calls == 1
+    assert [files(copy) for copy in copies] == [WHOLE]
+
+
+def test_another_that_hangs_is_not_waited_for_for_ever(
+    folder: Path, assets: Path, convert: Converter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundled, "_LOCK_WAIT", 0.1)
+
     def while_another_finishes(
         target: Path,
         draft: Path,
@@ -273,7 +300,7 @@ def test_two_processes_at_once(folder: Path, assets: Path, convert: Converter) -
 
     copy = Bundled(assets, folder, convert=while_another_finishes).open(DEMO)
     assert files(copy) == WHOLE
-    assert list(folder.iterdir()) == [copy]
+    assert found_in(folder) == [copy]
 
 
 def test_a_folder_that_cannot_be_written(folder: Path, pairs: Bundled) -> None:
@@ -295,7 +322,7 @@ def test_other_folders_in_the_cache_stay(pairs: Bundled, folder: Path) -> None:
     (folder / "demo-0123456789abcdef").mkdir()  # as a copy of other weights is called
     copy = pairs.open(DEMO)
     left = {"demo-mine", "demo-0123456789abcdef0", "other", copy.name}
-    assert {f.name for f in folder.iterdir()} == left
+    assert {f.name for f in found_in(folder)} == left
 
 
 class TestFormer:

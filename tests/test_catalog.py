@@ -67,6 +67,13 @@ def test_sources_by_name(text: str, source: HubSource) -> None:
     assert HubSource.parse(text) == source
 
 
+def test_a_folder_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "owner" / "name").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert HubSource.parse("./owner/name") == HubSource(str(tmp_path / "owner" / "name"))
+    assert HubSource.parse("owner/name") == HubSource("owner/name")
+
+
 @pytest.mark.parametrize("text", ["", "name", "a/b/c", "../b", "a/..", "a b/c", "a/b@", "a/b@x y"])
 def test_what_is_no_name(text: str) -> None:
     with pytest.raises(OptionError, match="hub"):

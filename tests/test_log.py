@@ -58,6 +58,20 @@ def test_starting_twice_says_it_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.count("once") == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no disk that is full")
+def test_a_full_disk_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log").symlink_to("/dev/full")
+    log.start(tmp_path / "log")
+    for _ in range(3):
+        LOGGER.warning("heard")
+    log.stop()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "heard" not in line] == [
+        "WARNING: The log cannot be written any more: [Errno 28] No space left on device"
+    ]
+    assert len(lines) == 4
+
+
 def test_no_stderr_and_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr("sys.stderr", None)

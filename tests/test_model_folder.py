@@ -74,6 +74,12 @@ def test_of_a_model_in_parts_the_first(tmp_path: Path) -> None:
         find_pair(tmp_path / "target-bf16-00002-of-00003.gguf")
 
 
+def test_a_name_that_is_mistyped(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError) as refused:
+        find_pair(tmp_path / "tagret.gguf")
+    assert "not there" in refused.value.remedy
+
+
 def test_nothing_there(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match=r"no `target\*\.gguf`"):
         find_pair(tmp_path)

@@ -32,3 +32,8 @@ def test_assets_inside_an_installed_package(
     assert paths.assets() == tmp_path / "assets"
     (package / "assets").mkdir(parents=True)
     assert paths.assets() == package / "assets"
+
+
+def test_the_home_of_nobody_is_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(paths.HOME_VARIABLE, "~nobody-at-all/x")
+    assert paths.log_file() == Path.cwd() / "~nobody-at-all" / "x" / "state" / "slipstream.log"

@@ -164,7 +164,10 @@ class _Ask:
             console.note(_summary(answer))
             exact = opened.model.exact
             if exact is None and console.as_json and status == OK:
-                exact = _probed(opened.client)
+                try:
+                    exact = _probed(opened.client)
+                except KeyboardInterrupt:  # the answer is there all the same
+                    status = INTERRUPTED
         return Result(_fields(answer, exact, opened.model), status=status)
 
 

@@ -1,7 +1,8 @@
 """``slipstream bench``: plain decoding against DFlash, by block length.
 
 All modes take turns on every prompt, so that a machine that slows down slows all of
-them. A rate is the median over the answers of a mode, prefill not included. With
+them. Rates and mean accepted lengths are medians over the answers of a mode, prefill not
+included. With
 ``--busy N`` plain decoding and the governor are measured again beside 1, 2 ... N
 other programs that take all the processor they get, as a browser or a build does.
 
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import signal
 import statistics
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ from app.conversation import ChatMessage, Role
 from app.engine import Answer, AskParams, Plain, RoundTotals, Speedup, Unmeasured
 from app.errors import OptionError
 from app.loading import LoadChoice
+from app.processes import belong_to_parent
 
 HELP: Final = "measure plain decoding against DFlash"
 
@@ -70,12 +71,15 @@ class _Mode:
     def rate(self) -> float | None:
         return statistics.median(self.rates) if self.rates else None
 
+    @property
+    def length(self) -> float | None:
+        return statistics.median(self.lengths) if self.lengths else None
+
     def speedup(self, plain: _Mode) -> Speedup:
         """No answer is faster than by its length; so the one in the middle is not either."""
         if not self.totals.drafted:
             return Speedup(None, plain.rate, Unmeasured.UNDRAFTED)
-        length = statistics.median(self.lengths) if self.lengths else None
-        return Speedup.between(self.rate, Plain(plain.rate), length)
+        return Speedup.between(self.rate, Plain(plain.rate), self.length)
 
     def again(self) -> _Mode:
         return _Mode(self.name, self.params)
@@ -212,7 +216,7 @@ def _busy_programs(count: int) -> Iterator[None]:
 
 
 def _compute(begun: Barrier) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the bench, which ends this one
+    belong_to_parent()
     begun.wait()
     while True:
         pass
@@ -247,7 +251,7 @@ def _told(found: Speedup) -> dict[str, float | str | None]:
 def _row(mode: _Mode, plain: _Mode) -> dict[str, float | str | None]:
     return {
         "tokens_per_s": mode.rate,
-        "mean_accepted_length": mode.totals.mean_accepted_length,
+        "mean_accepted_length": mode.length,
         **_told(mode.speedup(plain)),
     }
 
@@ -255,7 +259,7 @@ def _row(mode: _Mode, plain: _Mode) -> dict[str, float | str | None]:
 def _line(mode: _Mode, plain: _Mode) -> str:
     figures = (
         (mode.rate, "tokens/s"),
-        (mode.totals.mean_accepted_length, "mean accepted length"),
+        (mode.length, "mean accepted length"),
         ((gain := mode.speedup(plain)).times, "× plain"),
     )
     cells = ["-" if value is None else f"{value:.2f} {unit}" for value, unit in figures]

@@ -108,12 +108,11 @@ def _print(text: str) -> None:
 
 
 def _print_aside(text: str) -> None:
-    """To stderr, which may be closed or full: what is for people only is worth no failure."""
+    """To stderr, which may be closed, full or without a reader.
+
+    What is for people only is worth no failure.
+    """
     if sys.stderr is None:
         return
-    try:
+    with contextlib.suppress(OSError):
         print(text, end="", file=sys.stderr, flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError:
-        pass

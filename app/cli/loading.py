@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from app import limits
 from app.cli.client import BlockingClient
 from app.cli.command import Context
 from app.engine import Backend, KvType, LoadedModel, preferred_gpu
@@ -65,6 +66,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 def choice_of(args: Namespace) -> LoadChoice:
     """What was chosen by the options of `add_options`. Raises `OptionError`."""
+    if args.ctx is not None:
+        limits.check("n_ctx", args.ctx, "--ctx")
     return LoadChoice(
         model=args.model,
         backend=Backend(args.backend),

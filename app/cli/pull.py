@@ -39,7 +39,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def prepare(args: Namespace) -> Job:
-    model = _model(args)
+    named = _named(args)
+    model = _model(args, named)
 
     def run(context: Context) -> Result:
         tools = Tools(
@@ -56,6 +57,7 @@ def prepare(args: Namespace) -> Job:
             weight_type=args.type,
             recipe=args.recipe,
             keep_source=args.keep_source,
+            named=named,
         )
         if repair := job.journal.failure.repair:
             job.repair(Repair(repair))
@@ -64,12 +66,16 @@ def prepare(args: Namespace) -> Job:
     return run
 
 
-def _model(args: Namespace) -> KnownModel:
+def _named(args: Namespace) -> dict[str, HubSource]:
+    given = {"target": args.target, "draft": args.draft}
+    return {role: HubSource.parse(text) for role, text in given.items() if text is not None}
+
+
+def _model(args: Namespace, named: dict[str, HubSource]) -> KnownModel:
     if (args.id is None) == (args.target is None):
         raise OptionError("Name a model.", remedy="Either its ID, or `--target` with `--draft`.")
     if args.target is not None:
-        draft = HubSource.parse(args.draft) if args.draft else None
-        return catalog.own(HubSource.parse(args.target), draft)
+        return catalog.own(named["target"], named.get("draft"))
     known = catalog.find(args.id)
     if known is None or known.bundled:
         if args.id and Path(args.id).name == args.id:
@@ -78,9 +84,7 @@ def _model(args: Namespace) -> KnownModel:
             f"`{args.id}` is not in the catalogue.",
             remedy="Name it as `--target owner/name --draft owner/name`.",
         )
-    if args.draft:
-        return replace(known, draft=HubSource.parse(args.draft))
-    return known
+    return replace(known, draft=named.get("draft", known.draft))
 
 
 def _run(job: Getting, context: Context) -> Result:

@@ -48,11 +48,8 @@ def main(
     args = build_parser().parse_args(argv)
     console = Console(args.json)
     log.start(paths.log_file(), args.verbose)
-    if library is None:
-        moving.use_known()
-        library = Library.of_user(settings.load(paths.settings_file()).settings.models_folder)
     try:
-        return _told(args, Context(library, engine, console))
+        return _told(args, console, lambda: Context(library or _users(), engine, console))
     except BrokenPipeError:
         return FAILED
     finally:
@@ -100,11 +97,15 @@ class _Version(Action):
         parser.exit()
 
 
-def _told(args: Namespace, context: Context) -> int:
+def _users() -> Library:
+    moving.use_known()
+    return Library.of_user(settings.load(paths.settings_file()).settings.models_folder)
+
+
+def _told(args: Namespace, console: Console, context: Callable[[], Context]) -> int:
     """The exit status. What went wrong is told, to a reader that may be gone by then."""
-    console = context.console
     try:
-        return _run(args, context)
+        return _run(args, context())
     except SlipstreamError as error:
         console.failure(type(error).__name__, error.message, error.remedy)
         return FAILED

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import signal
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from app.errors import DownloadError, SlipstreamError
 from app.jobs import CancelToken
+from app.processes import belong_to_parent
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -84,8 +82,7 @@ class Child:
 
 
 def _work(pipe: Connection, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends this one
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    belong_to_parent()
 
     def report(value: object) -> None:
         pipe.send(("report", value))
@@ -107,12 +104,3 @@ def _work(pipe: Connection, function: Callable[..., object], arguments: tuple[An
         )
     with contextlib.suppress(BrokenPipeError):
         pipe.send(message)
-
-
-def _leave_with_parent() -> None:
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

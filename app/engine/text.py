@@ -81,6 +81,8 @@ class AnswerText:
         found = [at for at in (new.find(s) for s in self.stop) if at >= 0]
         shown = new[: min(found)] if found else new[: len(new) - self._open_stop(new)]
         self._held = "" if found else new[len(shown) :]
+        if found:
+            self._decoder.reset()  # half of a character that began behind the stop
         self.text += shown
         return Piece(text=shown, stopped=bool(found))
 

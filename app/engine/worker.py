@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from app.engine.pair import LoadedPair
 
 _PROGRESS_STEP: Final = 0.01  # of a load, between two events
+_CALM_S: Final = 2.0  # without a count, after one that the probe had to make way for
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +77,8 @@ class Worker:
         self._running: int | None = None
         self._stop = False  # what runs
         self._answer_now = False  # the same: it is to think no more
-        self._on_errand = False
+        self._errand: Callable[[], None] | None = None  # that runs
+        self._probe_at = 0.0  # not before, on the clock of `time.monotonic`
         self._closing = False
         self._pair: LoadedPair | None = None
         self._errands: deque[Callable[[], None]] = deque()
@@ -88,7 +90,10 @@ class Worker:
         with self._changed:
             if not self._closing:
                 self._waiting.append((request, command))
-                if self._on_errand and not isinstance(command, Count):
+                if isinstance(command, Count) and self._errand == self._probe_exact:
+                    self._probe_at = time.monotonic() + _CALM_S
+                    self._interrupt()
+                elif self._errand and not isinstance(command, Count):
                     self._interrupt()
                 self._changed.notify()
                 return
@@ -146,8 +151,8 @@ class Worker:
         """The next command, None to leave; runs errands until there is one."""
         while True:
             with self._changed:
-                while not (self._waiting or self._errands or self._closing):
-                    self._changed.wait()
+                while (pause := self._pause()) != 0:
+                    self._changed.wait(pause)
                 if self._closing:
                     return None
                 if self._pair:
@@ -156,12 +161,23 @@ class Worker:
                     self._running, command = self._waiting.popleft()
                     self._stop = self._answer_now = False
                     return self._running, command
-                self._on_errand = True
-            self._run_errand()
+                self._errand = self._errands[0]
+            self._run_errand(self._errand)
 
-    def _run_errand(self) -> None:
+    def _pause(self) -> float | None:
+        """Under the lock: for how long there is nothing to do; None: until a command comes."""
+        if self._waiting or self._closing:
+            return 0
+        if not self._errands:
+            return None
+        return max(0, self._probe_at - time.monotonic()) if self._probes_next() else 0
+
+    def _probes_next(self) -> bool:
+        return self._errands[0] == self._probe_exact
+
+    def _run_errand(self, errand: Callable[[], None]) -> None:
         try:
-            self._errands[0]()
+            errand()
             self._errands.popleft()
         except JobCancelled:
             pass  # something came; this is done anew when nothing waits
@@ -170,7 +186,7 @@ class Worker:
             self._deliver(PlainMeasured(Plain(), _reported(error, "measuring")))
         finally:
             with self._changed:
-                self._on_errand = False
+                self._errand = None
 
     def _run(self, request: int, command: Command) -> None:
         """Runs one command to its end; whatever happens, the thread goes on."""
@@ -182,9 +198,9 @@ class Worker:
             self._deliver(never_begun(request, command))
         except Exception as error:
             failure = _reported(error, f"command {request}")
-            self._deliver(Failed(request, failure))
             if isinstance(failure, DeviceError):
-                self._free_if_lost(failure)
+                self._free_if_lost(failure)  # before anybody asks on
+            self._deliver(Failed(request, failure))
         finally:
             with self._changed:
                 self._running = None
@@ -254,7 +270,7 @@ class Worker:
 
     def _measure(self, request: int, command: Measure) -> Iterator[Event]:
         pair = self._loaded()
-        while self._errands and (command.exact or self._errands[0] != self._probe_exact):
+        while self._errands and (command.exact or not self._probes_next()):
             self._errands[0]()
             self._errands.popleft()
         yield Measured(request, pair.model.exact)

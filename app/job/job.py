@@ -12,9 +12,10 @@ import contextlib
 import datetime
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from app import download
@@ -116,14 +117,17 @@ class Job:
         weight_type: str = "",
         recipe: str = "",
         keep_source: bool = False,
+        named: Mapping[str, HubSource] = MappingProxyType({}),
     ) -> Job:
         """A new job, or the one that is under way for this model. Nothing is done yet.
 
-        An empty `weight_type` is the model's, an empty `recipe` the default of the type. Raises
-        `OptionError` if the model is here already, or under way in another way than is wanted.
+        An empty `weight_type` is the model's, an empty `recipe` the default of the type, and
+        `named` are those of the model's sources that were asked for by name. Raises `OptionError`
+        if the model is here already, or under way in another way than is wanted.
         """
         assert model.target is not None
         if (going := cls.going(root, model.id, tools)) is not None:
+            going._check_sources(named)
             going._check_wanted(weight_type, recipe, keep_source)
             return going
         _check_free(root / model.id)
@@ -332,6 +336,23 @@ class Job:
             self._forget()
 
     # --- parts ------------------------------------------------------------------
+
+    def _check_sources(self, named: Mapping[str, HubSource]) -> None:
+        """Raise `OptionError` where what is under way comes from elsewhere.
+
+        A source that is named without a revision is that of whichever is under way.
+        """
+        for role, wanted in named.items():
+            has = self.journal.sources.get(role)
+            same = has and wanted in (has, HubSource(has.repo))
+            if not same:
+                what = f"from {has}" if role == "target" else f"with the drafter {has}"
+                raise OptionError(
+                    f"{self.journal.title} is under way {what if has else 'without a drafter'}, "
+                    f"not {wanted}.",
+                    remedy=f"Go on with that (`pull {self.journal.id}`), or give it up "
+                    f"(`pull {self.journal.id} --discard`) and begin anew.",
+                )
 
     def _check_wanted(self, weight_type: str, recipe: str, keep_source: bool) -> None:
         """Raise `OptionError` where what is under way is not what is wanted now."""

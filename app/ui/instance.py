@@ -6,6 +6,7 @@ server follows from the folder, so that other folders have windows of their own.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
@@ -29,12 +30,14 @@ class Instance(QObject):
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
         self._name = f"slipstream-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
         self._lock = QLockFile(str(folder / "window.lock"))
         self._lock.setStaleLockTime(0)  # by its process alone, not by its age
         self._server: QLocalServer | None = None
-        # Where no lock can be made at all (a folder that can only be read), it goes on without.
+        # Where no lock can be made at all (a folder that is not there, or can only be read), it
+        # goes on without.
         locked = self._lock.tryLock(100)
         self.first = locked or self._lock.error() is not QLockFile.LockError.LockFailedError
         if locked:

@@ -57,6 +57,17 @@ def test_what_cannot_be_probed_costs_no_answer(
     assert run.json["text"] == engine.script.text
 
 
+def test_ctrl_c_behind_the_answer_costs_no_answer(
+    slipstream: Slipstream, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_: BlockingClient) -> bool | None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(BlockingClient, "exact", stopped)
+    run = slipstream("ask", "?", "--json")
+    assert (run.status, run.json["exact"], run.json["text"]) == (130, None, engine.script.text)
+
+
 def test_what_was_not_measured_is_null(slipstream: Slipstream, engine: FakeEngine) -> None:
     engine.script.text = "Yes."
     run = slipstream("ask", "?", "--json")
@@ -206,7 +217,7 @@ def test_sampling_options_choose_the_mode(
         ("--max-tokens -1", "-1"),
         ("--block 0", "0"),
         ("--block many", "'many' is neither a number nor auto"),
-        ("--ctx 255", "256 to"),
+        ("--ctx 255", "`--ctx` cannot be 255. Use 256 to"),
         ("--ctx long", "long"),
         ("--seed -1", "-1"),
         ("--backend tpu", "tpu"),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
+from dataclasses import replace
 from multiprocessing.context import SpawnProcess
 
 import pytest
 
-from app.cli.bench import PROMPTS, _busy_programs
-from app.engine import FakeEngine
+from app.cli.bench import PROMPTS, _busy_programs, _Mode, _row
+from app.engine import Answer, AskParams, FakeEngine, FinishReason, RoundTotals
 from tests.cli.support import Slipstream
 
 
@@ -84,6 +86,23 @@ def test_beside_busy_programs(
     assert all(program.exitcode is not None for program in started), "they outlive the bench"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no SIGTERM to send")
+def test_a_busy_program_ends_with_a_bench_that_is_killed() -> None:
+    script = (
+        "import os, signal\n"
+        "from app.cli.bench import _busy_programs\n"
+        "with _busy_programs(1):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    started = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    try:
+        # It holds the pipe open as long as it runs.
+        assert started.communicate(timeout=60) == (b"", None)
+    except subprocess.TimeoutExpired:
+        pytest.fail("it computes on")
+    assert started.returncode == -signal.SIGTERM
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no SIGINT to send")
 def test_ctrl_c_is_no_fault_of_a_busy_program(capfd: pytest.CaptureFixture[str]) -> None:
     """A terminal sends it to all of them."""
@@ -135,6 +154,19 @@ def test_without_a_drafter(slipstream: Slipstream, engine: FakeEngine) -> None:
     assert set(value["governor"].values()) == {None}
     assert not any(ask.params.draft for ask in engine.asked if not ask.params.lookup)
     assert list(value["answered_before"]) == ["plain", "lookup"]
+
+
+def test_one_row_is_told_of_the_same_answers() -> None:
+    """Rates and lengths of the one in the middle: none is faster than it is long."""
+    mode, plain = _Mode("block", AskParams()), _Mode("plain", AskParams())
+    for tokens, rounds in ((120, 40), (120, 40), (900, 800)):
+        drafted = {"drafted": 2 * rounds, "accepted": tokens - rounds}
+        for one, steps, counts in ((mode, rounds, drafted), (plain, tokens, {})):
+            totals = RoundTotals(rounds=steps, total_ms=10.0 * steps, **counts)
+            one.add(replace(Answer.empty(FinishReason.STOP), totals=totals))
+    row = _row(mode, plain)
+    assert row["mean_accepted_length"] == pytest.approx(3)
+    assert row["speedup"] == pytest.approx(3)
 
 
 def test_nothing_to_time_is_null(slipstream: Slipstream, engine: FakeEngine) -> None:

@@ -145,6 +145,13 @@ class TestStreams:
         done = run("slipstream ask Hello --model . 2> /dev/full")
         assert (done.status, done.out) == (0, f"{FakeEngine().script.text}\n")
 
+    def test_a_reader_that_is_gone_for_what_is_beside_an_answer(
+        self, run: Callable[[str], Run]
+    ) -> None:
+        done = run("slipstream ask Hello --model . --json 2>&1 >out | true; echo ${PIPESTATUS[0]}")
+        assert done.out == "0\n"
+        assert run("cat out").json["finish_reason"] == "stop"
+
     @pytest.mark.parametrize("end", ["| true", "2>&1 >/dev/null | true"])
     def test_a_reader_that_is_gone_when_it_fails(self, run: Callable[[str], Run], end: str) -> None:
         json = "" if "2>&1" in end else "--json"

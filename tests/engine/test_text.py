@@ -86,6 +86,11 @@ def test_the_start_of_a_stop_string_that_does_not_come_is_not_lost() -> None:
     assert stream == answer.text == "a STO"
 
 
+def test_half_a_character_behind_a_stop_string_is_none() -> None:
+    answer, stream, _ = feed([b"Hello", b" \xf0\x9f", b"\x98\x80"], stop=[" "])
+    assert stream == answer.text == "Hello"
+
+
 def test_several_stop_strings_end_at_the_first() -> None:
     _, stream, _ = feed([b"x END y STOP"], stop=["STOP", "END"])
     assert stream == "x "

@@ -19,6 +19,8 @@ from app.engine import (
     AskParams,
     Backend,
     Command,
+    Count,
+    Counted,
     Decoded,
     Engine,
     Event,
@@ -35,10 +37,12 @@ from app.engine import (
     Plain,
     PlainMeasured,
     Unmeasured,
+    worker,
 )
 from app.engine.pair import LoadedPair
 from app.engine.worker import Worker
 from app.errors import DeviceError, EngineError
+from app.jobs import JobCancelled
 from app.library import Pair
 
 from .conftest import chat
@@ -270,6 +274,29 @@ def test_closing_while_it_measures(load: Load, monkeypatch: pytest.MonkeyPatch) 
     engine.close(PATIENCE)
 
 
+def test_a_count_waits_for_no_probe(engine: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is typed is counted, and sent, at once; then the probe is made all the same."""
+    probing = threading.Event()
+    tries = 0
+
+    def probe(self: LoadedPair) -> bool | None:
+        nonlocal tries
+        tries += 1
+        probing.set()
+        while tries == 1 and not self.native.cancelled:
+            time.sleep(0.01)
+        if tries == 1:
+            raise JobCancelled
+        return True
+
+    monkeypatch.setattr(worker, "_CALM_S", 0.1)
+    monkeypatch.setattr(LoadedPair, "probe_exact", probe)
+    assert probing.wait(PATIENCE)
+    assert isinstance(engine.run(Count(QUESTION)), Counted)
+    assert engine.first(ExactnessProbed).exact
+    assert tries == 2
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_device_that_fails(engine: Listener, monkeypatch: pytest.MonkeyPatch, lost: bool) -> None:
     """Once: the answer fails. For good: the pair goes, and every client is told why."""
@@ -286,9 +313,11 @@ def test_a_device_that_fails(engine: Listener, monkeypatch: pytest.MonkeyPatch, 
         return step(self, n_draft, **options)
 
     monkeypatch.setattr(NativePair, "round", fail)
-    failed = engine.run(Ask(QUESTION, AskParams(max_tokens=20)))
+    engine.submit(Ask(QUESTION, AskParams(max_tokens=20)))
+    told = engine.until(Failed)  # who asks on then knows that there is no model any more
+    failed = told[-1]
     assert isinstance(failed, Failed)
-    states = [e for e in engine.rest() if isinstance(e, ModelChanged)]
+    states = [e for e in told if isinstance(e, ModelChanged)]
     assert states == ([ModelChanged(None, failed.error)] if lost else [])
     again = engine.run(Ask(QUESTION, AskParams(max_tokens=20)))
     assert isinstance(again, Failed if lost else Finished)

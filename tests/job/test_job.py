@@ -16,6 +16,7 @@ import pytest
 
 from app import catalog
 from app.bundled import Bundled
+from app.catalog import HubSource
 from app.download import MARGIN, Access
 from app.errors import (
     AccessError,
@@ -267,6 +268,46 @@ def test_what_is_under_way_is_not_another_job(
         start(root, tools, **options)
     assert "--discard" in refused.value.remedy
     start(root, tools, weight_type="q8_0").run()
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({"target": HubSource("Other/Qwen3.5-4B")}, "is under way from Qwen/Qwen3.5-4B, not Other"),
+        ({"target": HubSource("Qwen/Qwen3.5-4B", "v2")}, "not Qwen/Qwen3.5-4B@v2"),
+        (
+            {"draft": HubSource("other/draft")},
+            "with the drafter z-lab/.*, not other",
+        ),
+    ],
+)
+def test_what_is_under_way_from_elsewhere_is_another_job(
+    root: Path, tools: Tools, named: dict[str, HubSource], told: str
+) -> None:
+    begun = start(root, tools)
+    begun._note(begun.journal)
+    with pytest.raises(OptionError, match=told) as refused:
+        start(root, tools, named=named)
+    assert "--discard" in refused.value.remedy
+    same = {"target": HubSource("Qwen/Qwen3.5-4B"), "draft": begun.journal.draft}
+    assert start(root, tools, named=same).journal == begun.journal
+
+
+def test_what_is_under_way_is_given_up_and_not_removed(
+    root: Path, tools: Tools, tmp_path: Path
+) -> None:
+    begun = start(root, tools)
+    begun._note(begun.journal)
+    with pytest.raises(OptionError) as kept:
+        Library(root, Bundled(tmp_path / "assets", tmp_path / "cache")).remove(MODEL.id)
+    assert f"pull {MODEL.id} --discard" in kept.value.remedy
+
+
+def test_what_is_under_way_without_a_drafter_gets_none(root: Path, tools: Tools) -> None:
+    begun = Job.start(root, replace(MODEL, draft=None), tools)
+    begun._note(begun.journal)
+    with pytest.raises(OptionError, match="under way without a drafter, not a/b"):
+        start(root, tools, named={"draft": HubSource("a/b")})
 
 
 def test_it_goes_on_in_another_folder(

@@ -65,3 +65,10 @@ def test_one_that_died_holds_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     after = Instance(tmp_path)
     assert after.first
     after.close()
+
+
+def test_a_folder_that_cannot_be_made(qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    instance = Instance(tmp_path / "file" / "state")
+    assert instance.first
+    instance.close()
