@@ -217,13 +217,13 @@ class _Selftest(_Steps):
         drafted: Answer,
         params: AskParams | None = None,
     ) -> str:
-        """Where a drafted answer leaves the plain one, if the target alone explains that."""
+        """Where an answer leaves the plain one, if the target alone explains that."""
         ids, question = plain.token_ids, chat[-1].content
         at = difference(ids, drafted.token_ids)
         if at is None:
             return ""
         if at >= min(len(ids), len(drafted.token_ids)):
-            raise _Wrong(f"The answer to `{question}` ends elsewhere where it is drafted.")
+            raise _Wrong(f"The answer to `{question}` ends elsewhere, behind token {at}.")
         found = self._client.compare(chat, params or self._params, ids, at)
         where = f"the answer to `{question}` differs from token {at} on, "
         if found.spread is None:
@@ -300,10 +300,9 @@ class _Selftest(_Steps):
         warm = self._client.ask(chat, params)
         loading.load(self._context, self._client, self._opened.pair, self._choice)
         cold = self._client.ask(chat, params)
-        at = difference(warm.token_ids, cold.token_ids)
-        if at is not None:
-            raise _Wrong(f"It differs from a cold run from token {at} on.")
-        return f"equals a cold run, {warm.reused} of {warm.prompt_tokens} prompt tokens reused"
+        where = self._differing(chat, cold, warm, params)
+        told = f"against a cold run {where}" if where else "equals a cold run"
+        return f"{told}, {warm.reused} of {warm.prompt_tokens} prompt tokens reused"
 
     def _ask(self, prompt: str, *, draft: bool, params: AskParams | None = None) -> _Trial:
         pieces: list[Decoded] = []
