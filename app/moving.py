@@ -87,12 +87,13 @@ def settle(settings: Settings) -> list[str]:
 
 
 def _move(old: Path, new: Path, chosen: Path | None) -> None:
-    """Everything in `old` to `new`, and have that known: all of it, or nothing. What was in `old`
-    stays there for `_finish`."""
+    """Everything in `old` to `new`, but what is not the data's in either, and have that known: all
+    of it, or nothing. What was in `old` stays there for `_finish`."""
     if new.resolve().is_relative_to(old.resolve()):
         raise OSError("it lies within the old folder")
     entries = old.iterdir() if old.is_dir() else ()
-    names = sorted(entry.name for entry in entries if entry.name != _COMING.name)
+    staying = {_COMING.name} | _others(old) | _others(new)
+    names = sorted(entry.name for entry in entries if entry.name not in staying)
     new.mkdir(parents=True, exist_ok=True)
     _take_back(new)
     taken = [name for name in names if os.path.lexists(new / name)]
@@ -117,6 +118,21 @@ def _move(old: Path, new: Path, chosen: Path | None) -> None:
             with contextlib.suppress(OSError):
                 _take_back(new)
         raise
+
+
+def _others(place: Path) -> set[str]:
+    """Names in `place` of what is not the data's. On macOS and Windows settings, log and cache lie
+    in the system's same folder, or within it, and are looked for there: in a folder for all, each
+    file is theirs that is not of the chats."""
+    whole = place.resolve()
+    homes = [home.resolve() for home in (paths.config(), paths.state(), paths.cache())]
+    chats = f"{paths.chats_file().stem}."
+    return {
+        entry.name
+        for entry in (place.iterdir() if place.is_dir() else ())
+        if any(home.is_relative_to(whole / entry.name) for home in homes)
+        or (whole in homes and entry.is_file() and not entry.name.startswith(chats))
+    }
 
 
 def _copy(source: Path, into: Path, moves: Path) -> None:

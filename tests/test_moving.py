@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +83,71 @@ def test_from_one_place_to_another_and_back(tmp_path: Path) -> None:
     assert not list((tmp_path / "one").iterdir())
     assert again() == []
     assert (tmp_path / "home" / "data" / "chats.sqlite").is_file()
+
+
+@pytest.fixture(params=["as on macOS", "as on Windows", "one for all", "within"])
+def systems(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The system's folder for data, where it is also that of others or holds theirs."""
+    place = tmp_path / "system" / "slipstream"
+    config, cache = {
+        "as on macOS": (place, tmp_path / "caches"),
+        "as on Windows": (place, place / "Cache"),
+        "one for all": (place, place),
+        "within": (place / "config" / "slipstream", place / "cache" / "slipstream"),
+    }[request.param]
+    dirs = SimpleNamespace(
+        user_data_path=place,
+        user_config_path=config,
+        user_state_path=config,
+        user_cache_path=cache,
+    )
+    monkeypatch.delenv(paths.HOME_VARIABLE)
+    monkeypatch.setattr(paths, "_dirs", dirs)
+    return place
+
+
+def test_what_others_have_in_the_systems_folder_stays(systems: Path, tmp_path: Path) -> None:
+    filled()
+    theirs = {
+        paths.settings_file(),
+        paths.config() / "settings.toml.broken",
+        paths.presets_file(),
+        paths.log_file(),
+        paths.state() / "slipstream.log.1",
+        paths.state() / "window.lock",
+        paths.state() / "models.json",
+        paths.cache() / "speeds.json",
+    }
+    for file in theirs:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.name)
+    there = str(tmp_path / "there")
+    for _ in range(2):
+        assert again(data=there) == []
+        assert contents(Path(there)).keys() == {"chats.sqlite", "models/mine/target.gguf"}
+        assert not {"chats.sqlite", "models"} & {entry.name for entry in systems.iterdir()}
+        assert all(file.read_text() == file.name for file in theirs)
+    assert again() == []
+    assert paths.data() == systems
+    assert (systems / "chats.sqlite").is_file()
+    assert (systems / "models" / "mine" / "target.gguf").is_file()
+    assert all(file.read_text() == file.name for file in theirs)
+    assert not contents(Path(there))
+
+
+def test_what_moved_along_by_mistake_bars_no_way_back(systems: Path, tmp_path: Path) -> None:
+    """Settings beside the data that the system's folder has too."""
+    filled()
+    assert again(data=str(tmp_path / "there")) == []
+    paths.settings_file().parent.mkdir(parents=True, exist_ok=True)
+    paths.settings_file().write_text("new")
+    name = paths.settings_file().relative_to(systems).parts[0]
+    (tmp_path / "there" / name).write_text("old")
+    assert again() == []
+    assert (systems / "chats.sqlite").is_file()
+    assert paths.settings_file().read_text() == "new"
 
 
 def test_what_is_there_already_is_not_written_over(tmp_path: Path) -> None:
