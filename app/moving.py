@@ -23,6 +23,7 @@ from typing import Final
 
 from app import kept, paths
 from app.files import replace_text
+from app.job.journal import FOLDER
 from app.settings import Settings
 
 _COMING: Final = Path(".slipstream-moving")
@@ -70,7 +71,12 @@ def settle(settings: Settings) -> list[str]:
     problems = _finish()
     paths.use_data(None)
     place = Path(settings.data) if settings.data else paths.data()
-    if place != was:
+    if place != was and (model := _at_work(was, settings.models_folder)):
+        problems.append(
+            f"`{was}` was not moved to `{place}`: another Slipstream is getting `{model}` there. "
+            "It is used as it is. Wait until that has ended, or end it, and start Slipstream again."
+        )
+    elif place != was:
         try:
             _move(was, place, None if place == paths.data() else place)
         except OSError as error:
@@ -84,6 +90,25 @@ def settle(settings: Settings) -> list[str]:
         _log.warning("%s", problem)
     use_known()
     return problems
+
+
+def _at_work(old: Path, models: str) -> str:
+    """The model that a job in `old` is getting right now, which would go on there; empty where
+    none is. `models` is the setting of their folder."""
+    from filelock import FileLock, Timeout  # the window opens before any job is done
+
+    for root in {old / paths.models().name, old / models}:
+        if not root.is_relative_to(old):  # it does not move
+            continue
+        for lock in root.glob(f"{FOLDER}/*/lock"):
+            try:
+                with FileLock(lock, timeout=0):
+                    pass
+            except Timeout:
+                return lock.parent.name
+            except OSError as error:  # the move will say what is wrong
+                _log.info("`%s` cannot be tried: %s.", lock, error.strerror or error)
+    return ""
 
 
 def _move(old: Path, new: Path, chosen: Path | None) -> None:

@@ -12,8 +12,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from app import moving, paths
+from app.job.journal import FOLDER
 from app.library import Library
 from app.settings import Settings
 
@@ -354,6 +356,32 @@ def test_a_drive_that_is_not_there_is_told_and_nothing_is_kept_in_its_place(
     (tmp_path / "taken out").rename(drive)
     assert again(data=str(drive)) == []
     assert moving.is_there()
+
+
+@pytest.mark.parametrize("folder", ["", "other/models"])
+def test_nothing_moves_while_a_model_is_being_got_there(tmp_path: Path, folder: str) -> None:
+    filled()
+    old, there = paths.data(), tmp_path / "there"
+    work = Library.of_user(folder).root / FOLDER / "large"
+    work.mkdir(parents=True)
+    with FileLock(work / "lock", timeout=0):
+        (problem,) = again(data=str(there), models_folder=folder)
+        assert "another Slipstream is getting `large` there" in problem
+        assert "Wait until that has ended" in problem
+        assert paths.data() == old
+        assert contents(old).keys() >= {"chats.sqlite", "models/mine/target.gguf"}
+        assert not there.exists()
+    assert again(data=str(there), models_folder=folder) == []
+    assert contents(there).keys() >= {"chats.sqlite", "models/mine/target.gguf"}
+
+
+def test_what_is_got_into_a_folder_elsewhere_keeps_nothing_from_moving(tmp_path: Path) -> None:
+    filled()
+    work = tmp_path / "drive" / FOLDER / "large"
+    work.mkdir(parents=True)
+    with FileLock(work / "lock", timeout=0):
+        assert again(data=str(tmp_path / "there"), models_folder=str(tmp_path / "drive")) == []
+    assert paths.data() == tmp_path / "there"
 
 
 def test_not_into_itself(tmp_path: Path) -> None:
