@@ -57,6 +57,16 @@ def is_there() -> bool:
     return place is None or _holds_anything(place)
 
 
+def place_of(data: str) -> Path | None:
+    """The folder that the setting `data` names, `~` in it too; None where that is no whole path,
+    which would be another folder wherever Slipstream is started from."""
+    try:
+        place = Path(data).expanduser()
+    except RuntimeError:  # of no such user
+        return None
+    return place if place.is_absolute() else None
+
+
 def settle(settings: Settings) -> list[str]:
     """The same as `use_known`, after moving what is wanted elsewhere. What went wrong, as
     sentences."""
@@ -70,8 +80,13 @@ def settle(settings: Settings) -> list[str]:
         ]
     problems = _finish()
     paths.use_data(None)
-    place = Path(settings.data) if settings.data else paths.data()
-    if place != was and (model := _at_work(was, settings.models_folder)):
+    place = place_of(settings.data) if settings.data else paths.data()
+    if place is None:
+        problems.append(
+            f"The folder for chats and models cannot be `{settings.data}`. `{was}` is used as it "
+            "is. Choose one in the settings, or write its whole path there."
+        )
+    elif place != was and (model := _at_work(was, settings.models_folder)):
         problems.append(
             f"`{was}` was not moved to `{place}`: another Slipstream is getting `{model}` there. "
             "It is used as it is. Wait until that has ended, or end it, and start Slipstream again."
@@ -243,8 +258,12 @@ def _file() -> Path:
 def _known() -> _Known:
     try:
         table = kept.table(_file())
-        data, left, names = table.get("data"), table.get("left"), table.get("names", ())
-        return _Known(data and Path(data), left and Path(left), tuple(map(str, names)))
+        data, left = (Path(table.get(name, "")) for name in ("data", "left"))
+        return _Known(
+            data if data.is_absolute() else None,
+            left if left.is_absolute() else None,
+            tuple(map(str, table.get("names", ()))),
+        )
     except TypeError:
         return _Known()
 

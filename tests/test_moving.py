@@ -45,13 +45,44 @@ def test_by_default_all_is_where_it_was() -> None:
     assert (paths.data() / "chats.sqlite").is_file()
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"data": 7}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"data": 7}', '{"data": "there", "left": "here"}', "[" * 100_000]
+)
 def test_where_that_is_not_told_any_more_it_is_where_it_is_by_default(text: str) -> None:
     filled()
     (paths.config() / "folders.json").parent.mkdir(parents=True)
     (paths.config() / "folders.json").write_text(text)
     assert again() == []
     assert (paths.data() / "chats.sqlite").is_file()
+
+
+def test_a_place_in_the_users_home_is_the_same_wherever_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled()
+    monkeypatch.setenv("HOME" if os.name == "posix" else "USERPROFILE", str(tmp_path))
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert again(data="~/Chats") == []
+        assert paths.data() == tmp_path / "Chats"
+        assert (paths.data() / "chats.sqlite").is_file()
+        assert moving.is_there()
+
+
+@pytest.mark.parametrize("data", ["Chats", "./Chats", "~nobody-of-this-name/Chats"])
+def test_a_place_that_is_no_whole_path_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str
+) -> None:
+    filled()
+    monkeypatch.chdir(tmp_path)
+    before = paths.data()
+    (problem,) = again(data=data)
+    assert f"cannot be `{data}`" in problem
+    assert "write its whole path" in problem
+    assert paths.data() == before
+    assert (paths.data() / "chats.sqlite").is_file()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["home"]
 
 
 def test_data_moves_with_the_models_in_it(tmp_path: Path) -> None:
