@@ -7,6 +7,7 @@ name at any time.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import shutil
@@ -110,7 +111,7 @@ def _trouble(path: Path) -> tuple[str, str]:
             return "read-only", "can only be read"
         if "locked" in told:
             return "busy", ""
-        if "unable to open" in told:
+        if schema.is_of_disk(error):
             raise
         return "damaged", "is damaged"
     except schema.FAULTS:
@@ -123,20 +124,20 @@ def _trouble(path: Path) -> tuple[str, str]:
 def _replace(path: Path, why: str, what: str) -> SlipstreamError:
     """Set `path` aside and put in its place a file with what can be read of it."""
     aside = _aside(path, why)
-    _copy(path, aside)
     part = path.with_name(f"{path.name}.part")
-    _remove(part)
-    saved = ""
-    with closing(_ready(part)) as connection:
-        if why == "damaged":
-            saved = _salvage((aside, backup_of(path)), connection)
-        elif why == "read-only":
-            with closing(_connect(aside, immutable=not os.access(aside, os.W_OK))) as old:
-                old.backup(connection)
-            saved = "All chats are here."
-        # into one file, so that it can be renamed
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = DELETE")
+    try:
+        _copy(path, aside)
+        _remove(part)
+        with closing(_ready(part)) as connection:
+            saved = _fill(connection, path, aside, why)
+            # into one file, so that it can be renamed
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except BaseException:  # as on a full disk, which they would fill again at each start
+        for made in (part, aside):
+            with contextlib.suppress(OSError):
+                _remove(made)
+        raise
     for suffix in _BESIDE:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     part.replace(path)
@@ -148,6 +149,17 @@ def _replace(path: Path, why: str, what: str) -> SlipstreamError:
     }.get(why, "Nothing is to be done.")
     message = f"The file of chats {what}. {saved} The old one is kept as `{aside}`."
     return HistoryError(message, remedy=remedy)
+
+
+def _fill(into: sqlite3.Connection, path: Path, aside: Path, why: str) -> str:
+    """What can be read of the file that was set aside, and a sentence of that."""
+    if why == "damaged":
+        return _salvage((aside, backup_of(path)), into)
+    if why == "read-only":
+        with closing(_connect(aside, immutable=not os.access(aside, os.W_OK))) as old:
+            old.backup(into)
+        return "All chats are here."
+    return ""
 
 
 def _in_memory(path: Path, why: str) -> Opening:
@@ -190,6 +202,8 @@ def _salvage(sources: tuple[Path, ...], into: sqlite3.Connection) -> str:
                     try:
                         _take(damaged, into, table)
                     except schema.FAULTS as error:
+                        if schema.is_of_disk(error):  # else less than all would be taken for it
+                            raise
                         _log.warning("Nothing can be read of `%s`: %s", table, error)
                         if into.in_transaction:
                             into.execute("COMMIT")
@@ -221,6 +235,8 @@ def _take(damaged: sqlite3.Connection, into: sqlite3.Connection, table: str) -> 
         try:
             into.execute(put, text.bound(row))
         except schema.FAULTS as error:  # NULL where there must be something, …
+            if schema.is_of_disk(error):
+                raise
             _log.warning("A row of `%s` is lost: %s", table, error)
     into.execute("COMMIT")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from app.conversation import Conversation, End
 from app.errors import HistoryError
 from app.history import History, Opened, rescue, schema
+from app.history.store import Store
 
 CHATS, EXCHANGES = 6, 20
 
@@ -273,6 +276,89 @@ def test_one_that_another_program_has_is_not_touched(
         other.execute("ROLLBACK")
     assert not opened.lasting
     assert len(texts) == CHATS * EXCHANGES * 2
+
+
+def test_where_nothing_can_be_purged_the_others_are_there(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Store) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    path.write_bytes(kept)
+    with closing(History(path)) as history:
+        gone, *others = history.open().result().chats
+        history.set_deleted(gone.id, True).result()
+    with monkeypatch.context() as patch, closing(History(path)) as history:
+        patch.setattr(Store, "purge", fail)
+        opened = history.open().result()
+    assert list(opened.chats) == others
+    assert opened.lasting
+    assert "full" in told(opened)
+    with closing(History(path)) as history:
+        assert list(history.open().result().chats) == others
+
+
+@pytest.mark.parametrize(
+    "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_CANTOPEN]
+)
+def test_what_is_wrong_with_the_disk_is_no_damage(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def failing(_: sqlite3.Connection) -> bool:
+        error = sqlite3.OperationalError("of the disk")
+        error.sqlite_errorcode = code
+        raise error
+
+    path.write_bytes(kept)
+    monkeypatch.setattr(schema, "is_whole", failing)
+    opened, texts = read(path)
+    assert not opened.lasting
+    assert "damaged" not in told(opened)
+    assert "of the disk" in told(opened)
+    assert len(texts) == CHATS * EXCHANGES * 2
+    assert path.read_bytes() == kept
+    assert not list(path.parent.glob("chats.*-*.db"))
+
+
+def test_a_copy_for_which_there_is_no_room_does_not_stay(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged, copy = kept[: len(kept) * 9 // 10], shutil.copyfile
+
+    def half(source: Path, to: str) -> None:
+        if Path(to).parent != path.parent:
+            copy(source, to)
+            return
+        Path(to).write_bytes(Path(source).read_bytes()[:9000])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path.write_bytes(damaged)
+    monkeypatch.setattr(shutil, "copyfile", half)
+    opened, _ = read(path)
+    assert not opened.lasting
+    assert path.read_bytes() == damaged
+    assert [file.name for file in path.parent.iterdir()] == ["chats.db"]
+
+
+def test_where_there_is_no_room_for_what_can_be_read_nothing_is_replaced(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = rescue._ready
+
+    def full(path: Path) -> sqlite3.Connection:
+        connection = ready(path)
+        connection.execute("PRAGMA max_page_count = 1")  # no more than it has already
+        return connection
+
+    monkeypatch.setattr(rescue, "_ready", full)
+    damaged = kept[: len(kept) * 9 // 10]
+    path.write_bytes(damaged)
+    with closing(History(path)) as history:
+        opened = history.open().result()
+    assert not opened.lasting
+    assert "full" in told(opened)
+    assert path.read_bytes() == damaged
+    assert [file.name for file in path.parent.iterdir()] == ["chats.db"]
 
 
 @settings(
