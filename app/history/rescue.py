@@ -65,7 +65,8 @@ def back_up(connection: sqlite3.Connection, path: Path) -> None:
     """A copy beside the file once a day, for a day on which the file is damaged."""
     place = backup_of(path)
     try:
-        if time.time() - place.stat().st_mtime < BACKUP_DAYS * 86_400:
+        # One that was made while the clock was ahead counts for no later day.
+        if 0 <= time.time() - place.stat().st_mtime < BACKUP_DAYS * 86_400:
             return
     except OSError:
         pass  # there is none

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -179,6 +180,19 @@ def test_the_copy_of_the_day_helps_where_nothing_can_be_read(path: Path, kept: b
     opened, texts = read(path)
     assert len(texts) == CHATS * EXCHANGES * 2
     assert f"{CHATS} chats with {CHATS * EXCHANGES * 2} messages" in told(opened)
+
+
+@pytest.mark.parametrize(("days", "anew"), [(-3650, True), (0.5, False), (1.5, True)])
+def test_a_copy_is_made_once_a_day_also_where_the_clock_was_ahead(
+    path: Path, kept: bytes, days: float, anew: bool
+) -> None:
+    path.write_bytes(kept)
+    copy = rescue.backup_of(path)
+    copy.write_bytes(b"of then")
+    then = time.time() - days * 86_400
+    os.utime(copy, (then, then))
+    read(path)
+    assert (copy.read_bytes() != b"of then") == anew
 
 
 def test_an_empty_file_is_a_new_one(path: Path) -> None:
