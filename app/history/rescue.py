@@ -8,6 +8,7 @@ name at any time.
 from __future__ import annotations
 
 import contextlib
+import glob
 import logging
 import os
 import shutil
@@ -55,7 +56,8 @@ def open_database(path: Path) -> Opening:
         if why == "busy":
             return _in_memory(path, f"Another program uses `{path}`.")
         problem = _replace(path, why, remedy) if why else None
-        return Opening(_ready(path), problem)
+        connection = _ready(path)
+        return Opening(connection, _take_in(path, connection) or problem)
     except (OSError, *schema.FAULTS) as error:
         _log.warning("The chats cannot be kept.", exc_info=error)
         return _in_memory(path, f"Chats cannot be kept in `{path}` ({error}).")
@@ -145,11 +147,40 @@ def _replace(path: Path, why: str, what: str) -> SlipstreamError:
     _log.warning("`%s` %s; it is kept as `%s`. %s", path, what, aside, saved)
     saved = saved or "The list of chats begins anew."
     remedy = {
-        "newer": "Open them with that version.",
+        "newer": "Start that version again: it takes them into the list.",
         "foreign": "Move it where it belongs.",
     }.get(why, "Nothing is to be done.")
     message = f"The file of chats {what}. {saved} The old one is kept as `{aside}`."
     return HistoryError(message, remedy=remedy)
+
+
+def _take_in(path: Path, into: sqlite3.Connection) -> SlipstreamError | None:
+    """Chats that were set aside as a newer version's, once this one can read them; told then.
+
+    Begun again where it was killed: what is there already stays as it is.
+    """
+    told = None
+    for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}.newer-*{path.suffix}")):
+        try:
+            if _trouble(file)[0]:
+                continue  # still newer, or no longer whole
+            with closing(_ready(file)) as newer:
+                for table in ("chats", "turns"):
+                    _take(newer, into, table)
+            words.make_again(into)
+            taken = _aside(path, "taken")
+            file.replace(taken)
+        except (OSError, *schema.FAULTS) as error:  # the next start tries again
+            _log.warning("The chats in `%s` cannot be taken in: %s", file, error)
+            if into.in_transaction:
+                into.execute("ROLLBACK")
+            continue
+        message = "The chats that a newer Slipstream wrote are in the list again."
+        told = HistoryError(
+            f"{message} Their file is kept as `{taken}`.", remedy="Nothing is to be done."
+        )
+        _log.info("%s", told)
+    return told
 
 
 def _fill(into: sqlite3.Connection, path: Path, aside: Path, why: str) -> str:

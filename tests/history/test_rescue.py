@@ -221,6 +221,50 @@ def test_one_of_a_newer_version(path: Path, kept: bytes) -> None:
     assert aside(path, "newer").exists()
 
 
+def test_chats_of_a_newer_version_come_back_with_one_that_can_read_them(
+    path: Path, kept: bytes
+) -> None:
+    path.write_bytes(kept)
+    for version in (schema.VERSION + 1, schema.VERSION):  # as if it were another app each time
+        file = path if version > schema.VERSION else aside(path, "newer")
+        with closing(sqlite3.connect(file)) as newer:
+            newer.execute(f"PRAGMA user_version = {version}")
+        opened, texts = read(path)
+    assert "in the list again" in told(opened)
+    assert str(aside(path, "taken")) in told(opened)
+    assert not list(path.parent.glob("chats.newer-*"))
+    assert len(opened.chats) == CHATS + 1  # and the one of the time between
+    assert len(texts) == CHATS * EXCHANGES * 2 + 2
+    with closing(History(path)) as history:
+        found = history.open().result()
+        assert found.problem is None
+        assert len(history.search("Answer").result()) == CHATS
+        for chat in found.chats:
+            history.set_deleted(chat.id, True).result()
+    opened, _ = read(path)
+    assert not opened.chats
+
+
+def test_chats_of_a_newer_version_that_cannot_be_taken_in_stay(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    read(path)
+    file = path.with_name("chats.newer-20260101-000000.db")
+    file.write_bytes(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(rescue, "_take", fail)
+        opened, texts = read(path)
+    assert (opened.problem, opened.lasting) == (None, True)
+    assert len(texts) == 2
+    assert file.exists()
+    opened, texts = read(path)
+    assert "in the list again" in told(opened)
+    assert len(texts) == CHATS * EXCHANGES * 2 + 4
+
+
 class Nobody:
     """Somebody for whom permissions count: they do not for root."""
 
