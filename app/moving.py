@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from app import kept, paths
+from app.errors import OutputError
 from app.files import replace_text
 from app.job.journal import FOLDER
 from app.settings import Settings
@@ -57,6 +58,17 @@ def is_there() -> bool:
     return place is None or _holds_anything(place)
 
 
+def check_there() -> None:
+    """Raise `OutputError` where `is_there` says no."""
+    if not is_there():
+        place = _known().data or paths.data()
+        raise OutputError(
+            f"`{place}`, where chats and models are, is not there.",
+            remedy="Connect its drive and start Slipstream again; until then nothing is kept. If "
+            f"it is gone for good, make the folder `{place / 'models'}`.",
+        )
+
+
 def place_of(data: str) -> Path | None:
     """The folder that the setting `data` names, `~` in it too; None where that is no whole path,
     which would be another folder wherever Slipstream is started from."""
@@ -72,12 +84,10 @@ def settle(settings: Settings) -> list[str]:
     sentences."""
     use_known()
     was = paths.data()
-    if not is_there():
-        return [
-            f"`{was}`, where chats and models are, is not there. Connect its drive and start "
-            "Slipstream again; until then nothing is kept. If it is gone for good, make the "
-            f"folder `{was / 'models'}`."
-        ]
+    try:
+        check_there()
+    except OutputError as error:
+        return [str(error)]
     problems = _finish()
     paths.use_data(None)
     place = place_of(settings.data) if settings.data else paths.data()
