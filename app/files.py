@@ -11,7 +11,12 @@ from app.errors import OutputError, valid_text
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Make `path` hold `text`, in UTF-8; its folder too. It stays as it was on `OSError`.
+    """Make `path` hold `text`, in UTF-8: see `replace_bytes`."""
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, content: bytes) -> None:
+    """Make `path` hold `content`; its folder too. It stays as it was on `OSError`.
 
     Where it is a link, as to a file that is kept with others, what it leads to is replaced.
     """
@@ -20,8 +25,8 @@ def replace_text(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     part = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

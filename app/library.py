@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
 
-from app import catalog, kept, paths
+from app import catalog, kept, moving, paths
 from app.bundled import Bundled
 from app.catalog import KnownModel
 from app.errors import (
@@ -107,12 +107,27 @@ class Library:
     @property
     def problem(self) -> str:
         """What is wrong with the folder for models; empty where nothing is."""
-        if self.root == paths.models() or self.root.is_dir():
-            return ""
-        return (
-            f"The folder for models, `{valid_text(str(self.root))}`, is not there. Connect its "
-            "drive, or choose another folder; the built-in guide works without it."
-        )
+        try:
+            self.place()
+        except OutputError as error:
+            return str(error)
+        return ""
+
+    def place(self) -> Path:
+        """`root`, for what is to be written into it.
+
+        Raises `OutputError` where it is not there, as on a drive that is not connected: what would
+        be written in its place, the drive would hide when it is back.
+        """
+        if self.root.is_relative_to(paths.data()):
+            moving.check_there()
+        if self.root != paths.models() and not self.root.is_dir():
+            raise OutputError(
+                f"The folder for models, `{self.root}`, is not there.",
+                remedy="Connect its drive, make the folder, or choose another one; the built-in "
+                "guide works without it.",
+            )
+        return self.root
 
     def models(self) -> tuple[ModelStatus, ...]:
         """Known models first, then the other folders under the root. Reads no weights."""
@@ -155,15 +170,16 @@ class Library:
         if known is not None:
             raise NoModelError(
                 f"{known.title} is not on this machine.",
-                remedy=f"Get it in the list of models, or run `slipstream pull {known.id}`.",
+                remedy=self.problem
+                or f"Get it in the list of models, or run `slipstream pull {known.id}`.",
             )
         raise self._unknown(model)
 
     def _unknown(self, model: str) -> NoModelError:
         ids = ", ".join(f"`{status.id}`" for status in self.models())
+        remedy = f"Use one of {ids}, or a folder with `target*.gguf` in it."
         return NoModelError(
-            f"There is no model or folder `{model}`.",
-            remedy=f"Use one of {ids}, or a folder with `target*.gguf` in it.",
+            f"There is no model or folder `{model}`.", remedy=f"{self.problem} {remedy}".lstrip()
         )
 
     def _note_use(self, model: str) -> None:

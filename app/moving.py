@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Final
 
 from app import kept, paths
+from app.errors import OutputError
 from app.files import replace_text
+from app.job.journal import FOLDER
 from app.settings import Settings
 
 _COMING: Final = Path(".slipstream-moving")
@@ -56,21 +58,50 @@ def is_there() -> bool:
     return place is None or _holds_anything(place)
 
 
+def check_there() -> None:
+    """Raise `OutputError` where `is_there` says no."""
+    if not is_there():
+        place = _known().data or paths.data()
+        raise OutputError(
+            f"`{place}`, where chats and models are, is not there.",
+            remedy="Connect its drive and start Slipstream again; until then nothing is kept. If "
+            f"it is gone for good, make the folder `{place / 'models'}`.",
+        )
+
+
+def place_of(data: str) -> Path | None:
+    """The folder that the setting `data` names, `~` in it too; None where that is no whole path,
+    which would be another folder wherever Slipstream is started from."""
+    try:
+        place = Path(data).expanduser()
+    except RuntimeError:  # of no such user
+        return None
+    return place if place.is_absolute() else None
+
+
 def settle(settings: Settings) -> list[str]:
     """The same as `use_known`, after moving what is wanted elsewhere. What went wrong, as
     sentences."""
     use_known()
     was = paths.data()
-    if not is_there():
-        return [
-            f"`{was}`, where chats and models are, is not there. Connect its drive and start "
-            "Slipstream again; until then nothing is kept. If it is gone for good, make the "
-            f"folder `{was / 'models'}`."
-        ]
+    try:
+        check_there()
+    except OutputError as error:
+        return [str(error)]
     problems = _finish()
     paths.use_data(None)
-    place = Path(settings.data) if settings.data else paths.data()
-    if place != was:
+    place = place_of(settings.data) if settings.data else paths.data()
+    if place is None:
+        problems.append(
+            f"The folder for chats and models cannot be `{settings.data}`. `{was}` is used as it "
+            "is. Choose one in the settings, or write its whole path there."
+        )
+    elif place != was and (model := _at_work(was, settings.models_folder)):
+        problems.append(
+            f"`{was}` was not moved to `{place}`: another Slipstream is getting `{model}` there. "
+            "It is used as it is. Wait until that has ended, or end it, and start Slipstream again."
+        )
+    elif place != was:
         try:
             _move(was, place, None if place == paths.data() else place)
         except OSError as error:
@@ -86,13 +117,33 @@ def settle(settings: Settings) -> list[str]:
     return problems
 
 
+def _at_work(old: Path, models: str) -> str:
+    """The model that a job in `old` is getting right now, which would go on there; empty where
+    none is. `models` is the setting of their folder."""
+    from filelock import FileLock, Timeout  # the window opens before any job is done
+
+    for root in {old / paths.models().name, old / models}:
+        if not root.is_relative_to(old):  # it does not move
+            continue
+        for lock in root.glob(f"{FOLDER}/*/lock"):
+            try:
+                with FileLock(lock, timeout=0):
+                    pass
+            except Timeout:
+                return lock.parent.name
+            except OSError as error:  # the move will say what is wrong
+                _log.info("`%s` cannot be tried: %s.", lock, error.strerror or error)
+    return ""
+
+
 def _move(old: Path, new: Path, chosen: Path | None) -> None:
-    """Everything in `old` to `new`, and have that known: all of it, or nothing. What was in `old`
-    stays there for `_finish`."""
+    """Everything in `old` to `new`, but what is not the data's in either, and have that known: all
+    of it, or nothing. What was in `old` stays there for `_finish`."""
     if new.resolve().is_relative_to(old.resolve()):
         raise OSError("it lies within the old folder")
     entries = old.iterdir() if old.is_dir() else ()
-    names = sorted(entry.name for entry in entries if entry.name != _COMING.name)
+    staying = {_COMING.name} | _others(old) | _others(new)
+    names = sorted(entry.name for entry in entries if entry.name not in staying)
     new.mkdir(parents=True, exist_ok=True)
     _take_back(new)
     taken = [name for name in names if os.path.lexists(new / name)]
@@ -117,6 +168,21 @@ def _move(old: Path, new: Path, chosen: Path | None) -> None:
             with contextlib.suppress(OSError):
                 _take_back(new)
         raise
+
+
+def _others(place: Path) -> set[str]:
+    """Names in `place` of what is not the data's. On macOS and Windows settings, log and cache lie
+    in the system's same folder, or within it, and are looked for there: in a folder for all, each
+    file is theirs that is not of the chats."""
+    whole = place.resolve()
+    homes = [home.resolve() for home in (paths.config(), paths.state(), paths.cache())]
+    chats = f"{paths.chats_file().stem}."
+    return {
+        entry.name
+        for entry in (place.iterdir() if place.is_dir() else ())
+        if any(home.is_relative_to(whole / entry.name) for home in homes)
+        or (whole in homes and entry.is_file() and not entry.name.startswith(chats))
+    }
 
 
 def _copy(source: Path, into: Path, moves: Path) -> None:
@@ -202,8 +268,12 @@ def _file() -> Path:
 def _known() -> _Known:
     try:
         table = kept.table(_file())
-        data, left, names = table.get("data"), table.get("left"), table.get("names", ())
-        return _Known(data and Path(data), left and Path(left), tuple(map(str, names)))
+        data, left = (Path(table.get(name, "")) for name in ("data", "left"))
+        return _Known(
+            data if data.is_absolute() else None,
+            left if left.is_absolute() else None,
+            tuple(map(str, table.get("names", ()))),
+        )
     except TypeError:
         return _Known()
 

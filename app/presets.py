@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
+from app import kept
 from app.errors import OptionError, OutputError
 from app.files import replace_text, set_aside
 from app.settings import Settings
@@ -31,6 +32,8 @@ CHOICES: Final = (
     "max_tokens",
 )
 """Settings that a chat can have of its own."""
+
+VERSION: Final = 1
 
 _log = logging.getLogger(__name__)
 
@@ -122,15 +125,29 @@ def load(path: Path) -> Presets:
 
 
 def save(path: Path, presets: dict[str, ChatOptions]) -> None:
-    """Raises `OutputError`; the file is as it was then. One that cannot be read is set aside."""
-    tables = {name: preset.table() for name, preset in presets.items()}
+    """Raises `OutputError`; the file is as it was then. One that cannot be read is set aside.
+
+    What a newer version wrote that this one does not know stays, of a preset as long as it does.
+    """
     try:
         if load(path).problem and path.is_file():
             set_aside(path)
-        replace_text(path, json.dumps({"version": 1, "presets": tables}, indent=2))
+        was = kept.table(path)
+        number, before = was.get("version"), was.get("presets", {})
+        version = max(VERSION, number) if type(number) is int else VERSION
+        tables = {n: _newer(before.get(n)) | preset.table() for n, preset in presets.items()}
+        table = was | {"version": version, "presets": tables}
+        replace_text(path, json.dumps(table, indent=2))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(
             f"The presets cannot be saved to `{path}`: {reason}.",
             remedy="Check the folder's permissions and the free disk space.",
         ) from error
+
+
+def _newer(table: Any) -> dict[str, Any]:
+    """What a preset in a file holds for a newer version."""
+    known = ("system", "preset", *CHOICES)
+    pairs = table.items() if isinstance(table, dict) else ()
+    return {name: value for name, value in pairs if name not in known}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import OutputError
-from app.files import check_writable, replace_text
+from app.files import check_writable, replace_bytes, replace_text
 
 
 def test_it_makes_folder_and_file(tmp_path: Path) -> None:
@@ -45,6 +45,11 @@ def test_what_fails_changes_nothing(
         replace_text(file, "new")
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
+    replace_bytes(tmp_path / "b.pdf", b"%PDF\r\n\xff\n")
+    assert (tmp_path / "b.pdf").read_bytes() == b"%PDF\r\n\xff\n"
 
 
 def test_text_that_is_no_unicode_changes_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app import catalog
+from app import catalog, moving, paths
 from app.bundled import Bundled
 from app.errors import ModelFileError, NoModelError, OptionError, OutputError
 from app.jobs import CancelToken, Progress
@@ -87,6 +88,7 @@ def test_a_folder_of_the_users_own_survives_the_demo(
 
 
 def test_a_model_that_can_be_got(library: Library, root: Path) -> None:
+    root.mkdir(parents=True)
     assert state_of(library, "qwen3.5-4b") is ModelState.AVAILABLE
     with pytest.raises(NoModelError, match=r"slipstream pull qwen3\.5-4b"):
         library.open("qwen3.5-4b")
@@ -369,5 +371,38 @@ def test_a_folder_for_models_that_is_not_there(tmp_path: Path) -> None:
     library = Library(tmp_path / "drive", bundled)
     assert "drive" in library.problem
     assert len(library.models()) == len(catalog.MODELS)
+    with pytest.raises(OutputError, match="make the folder"):
+        library.place()
+    with pytest.raises(NoModelError, match="Connect its drive") as told:
+        library.open("qwen3.5-4b")
+    assert "pull" not in told.value.remedy
     (tmp_path / "drive").mkdir()
     assert library.problem == ""
+    assert library.place() == tmp_path / "drive"
+    with pytest.raises(NoModelError, match="pull"):
+        library.open("qwen3.5-4b")
+
+
+def test_models_in_data_on_a_drive_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder that it is mounted at stays: what is written there, the drive would hide."""
+    monkeypatch.setenv(paths.HOME_VARIABLE, str(tmp_path / "home"))
+    drive, other = tmp_path / "drive", tmp_path / "other"
+    for folder in (drive, other, paths.config()):
+        folder.mkdir(parents=True)
+    (paths.config() / "folders.json").write_text(json.dumps({"data": str(drive)}))
+    moving.use_known()
+    try:
+        for chosen in ("", "more"):
+            library = Library.of_user(chosen)
+            with pytest.raises(OutputError, match="where chats and models are"):
+                library.place()
+            for model in ("qwen3.5-4b", "mine"):
+                with pytest.raises(NoModelError, match="Connect its drive"):
+                    library.open(model)
+        assert Library.of_user(str(other)).problem == ""
+        (drive / "chats.db").touch()
+        assert Library.of_user().place() == drive / "models"
+    finally:
+        paths.use_data(None)

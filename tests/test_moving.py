@@ -8,11 +8,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from app import moving, paths
+from app.job.journal import FOLDER
 from app.library import Library
 from app.settings import Settings
 
@@ -42,13 +45,44 @@ def test_by_default_all_is_where_it_was() -> None:
     assert (paths.data() / "chats.sqlite").is_file()
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"data": 7}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"data": 7}', '{"data": "there", "left": "here"}', "[" * 100_000]
+)
 def test_where_that_is_not_told_any_more_it_is_where_it_is_by_default(text: str) -> None:
     filled()
     (paths.config() / "folders.json").parent.mkdir(parents=True)
     (paths.config() / "folders.json").write_text(text)
     assert again() == []
     assert (paths.data() / "chats.sqlite").is_file()
+
+
+def test_a_place_in_the_users_home_is_the_same_wherever_it_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled()
+    monkeypatch.setenv("HOME" if os.name == "posix" else "USERPROFILE", str(tmp_path))
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        assert again(data="~/Chats") == []
+        assert paths.data() == tmp_path / "Chats"
+        assert (paths.data() / "chats.sqlite").is_file()
+        assert moving.is_there()
+
+
+@pytest.mark.parametrize("data", ["Chats", "./Chats", "~nobody-of-this-name/Chats"])
+def test_a_place_that_is_no_whole_path_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str
+) -> None:
+    filled()
+    monkeypatch.chdir(tmp_path)
+    before = paths.data()
+    (problem,) = again(data=data)
+    assert f"cannot be `{data}`" in problem
+    assert "write its whole path" in problem
+    assert paths.data() == before
+    assert (paths.data() / "chats.sqlite").is_file()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["home"]
 
 
 def test_data_moves_with_the_models_in_it(tmp_path: Path) -> None:
@@ -82,6 +116,71 @@ def test_from_one_place_to_another_and_back(tmp_path: Path) -> None:
     assert not list((tmp_path / "one").iterdir())
     assert again() == []
     assert (tmp_path / "home" / "data" / "chats.sqlite").is_file()
+
+
+@pytest.fixture(params=["as on macOS", "as on Windows", "one for all", "within"])
+def systems(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The system's folder for data, where it is also that of others or holds theirs."""
+    place = tmp_path / "system" / "slipstream"
+    config, cache = {
+        "as on macOS": (place, tmp_path / "caches"),
+        "as on Windows": (place, place / "Cache"),
+        "one for all": (place, place),
+        "within": (place / "config" / "slipstream", place / "cache" / "slipstream"),
+    }[request.param]
+    dirs = SimpleNamespace(
+        user_data_path=place,
+        user_config_path=config,
+        user_state_path=config,
+        user_cache_path=cache,
+    )
+    monkeypatch.delenv(paths.HOME_VARIABLE)
+    monkeypatch.setattr(paths, "_dirs", dirs)
+    return place
+
+
+def test_what_others_have_in_the_systems_folder_stays(systems: Path, tmp_path: Path) -> None:
+    filled()
+    theirs = {
+        paths.settings_file(),
+        paths.config() / "settings.toml.broken",
+        paths.presets_file(),
+        paths.log_file(),
+        paths.state() / "slipstream.log.1",
+        paths.state() / "window.lock",
+        paths.state() / "models.json",
+        paths.cache() / "speeds.json",
+    }
+    for file in theirs:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.name)
+    there = str(tmp_path / "there")
+    for _ in range(2):
+        assert again(data=there) == []
+        assert contents(Path(there)).keys() == {"chats.sqlite", "models/mine/target.gguf"}
+        assert not {"chats.sqlite", "models"} & {entry.name for entry in systems.iterdir()}
+        assert all(file.read_text() == file.name for file in theirs)
+    assert again() == []
+    assert paths.data() == systems
+    assert (systems / "chats.sqlite").is_file()
+    assert (systems / "models" / "mine" / "target.gguf").is_file()
+    assert all(file.read_text() == file.name for file in theirs)
+    assert not contents(Path(there))
+
+
+def test_what_moved_along_by_mistake_bars_no_way_back(systems: Path, tmp_path: Path) -> None:
+    """Settings beside the data that the system's folder has too."""
+    filled()
+    assert again(data=str(tmp_path / "there")) == []
+    paths.settings_file().parent.mkdir(parents=True, exist_ok=True)
+    paths.settings_file().write_text("new")
+    name = paths.settings_file().relative_to(systems).parts[0]
+    (tmp_path / "there" / name).write_text("old")
+    assert again() == []
+    assert (systems / "chats.sqlite").is_file()
+    assert paths.settings_file().read_text() == "new"
 
 
 def test_what_is_there_already_is_not_written_over(tmp_path: Path) -> None:
@@ -288,6 +387,32 @@ def test_a_drive_that_is_not_there_is_told_and_nothing_is_kept_in_its_place(
     (tmp_path / "taken out").rename(drive)
     assert again(data=str(drive)) == []
     assert moving.is_there()
+
+
+@pytest.mark.parametrize("folder", ["", "other/models"])
+def test_nothing_moves_while_a_model_is_being_got_there(tmp_path: Path, folder: str) -> None:
+    filled()
+    old, there = paths.data(), tmp_path / "there"
+    work = Library.of_user(folder).root / FOLDER / "large"
+    work.mkdir(parents=True)
+    with FileLock(work / "lock", timeout=0):
+        (problem,) = again(data=str(there), models_folder=folder)
+        assert "another Slipstream is getting `large` there" in problem
+        assert "Wait until that has ended" in problem
+        assert paths.data() == old
+        assert contents(old).keys() >= {"chats.sqlite", "models/mine/target.gguf"}
+        assert not there.exists()
+    assert again(data=str(there), models_folder=folder) == []
+    assert contents(there).keys() >= {"chats.sqlite", "models/mine/target.gguf"}
+
+
+def test_what_is_got_into_a_folder_elsewhere_keeps_nothing_from_moving(tmp_path: Path) -> None:
+    filled()
+    work = tmp_path / "drive" / FOLDER / "large"
+    work.mkdir(parents=True)
+    with FileLock(work / "lock", timeout=0):
+        assert again(data=str(tmp_path / "there"), models_folder=str(tmp_path / "drive")) == []
+    assert paths.data() == tmp_path / "there"
 
 
 def test_not_into_itself(tmp_path: Path) -> None:

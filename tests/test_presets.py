@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,29 @@ def test_presets_are_kept_by_name(tmp_path: Path) -> None:
     presets.save(file, {"Terse": TERSE})
     assert presets.load(file).presets["Terse"].over(Settings()) == TERSE.over(Settings())
     assert presets.load(file).presets["Terse"].preset == "Terse"
+
+
+def test_what_a_newer_version_wrote_stays(tmp_path: Path) -> None:
+    file = tmp_path / "presets.json"
+    newer = {"top_a": 0.1, "temperature": 0.5}
+    table = {"version": 2, "shared": True, "presets": {"One": newer, "Two": newer, "Three": 7}}
+    file.write_text(json.dumps(table))
+    found = presets.load(file).presets
+    del found["Two"]
+    presets.save(file, found | {"One": TERSE, "Four": TERSE})
+    table = json.loads(file.read_text())
+    assert (table["version"], table["shared"]) == (2, True)
+    assert list(table["presets"]) == ["One", "Three", "Four"]
+    assert table["presets"]["One"] == {"top_a": 0.1} | TERSE.table()
+    assert table["presets"]["Four"] == TERSE.table()
+
+
+@pytest.mark.parametrize("version", [None, "2", 0, True])
+def test_a_version_that_is_none_is_ours(tmp_path: Path, version: object) -> None:
+    file = tmp_path / "presets.json"
+    file.write_text(json.dumps({"version": version, "presets": {}}))
+    presets.save(file, {"Terse": TERSE})
+    assert json.loads(file.read_text())["version"] == presets.VERSION
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"presets": 3}', "\udcff"])

@@ -47,7 +47,7 @@ def prepare(args: Namespace) -> Job:
             check=None if args.no_check else try_pair,
             access=Access(None if os.environ.get("HF_TOKEN") else Tokens().get(), xet=args.xet),
         )
-        root = context.library.root
+        root = context.library.place()
         if args.discard:
             return _discard(root, model, tools)
         job = Getting.start(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from app.conversation import Conversation, Role, Turn
 from app.errors import HistoryError, OutputError, valid_text
-from app.files import replace_text
+from app.files import replace_bytes
 from app.history.records import ChatRecord, Codec, TurnRecord
 
 FORMAT: Final = "slipstream-chat"
@@ -78,10 +78,10 @@ def as_json(chat: Conversation, codec: Codec) -> str:
     return json.dumps(table, indent=1)  # half a surrogate pair is escaped, and comes back
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Raises `OutputError`; the file is as it was then."""
     try:
-        replace_text(path, text)
+        replace_bytes(path, content.encode() if isinstance(content, str) else content)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(

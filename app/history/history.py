@@ -80,7 +80,10 @@ class History:
         problem = opening.problem
         try:
             if opening.lasting:
-                store.purge()
+                self._run(Store.purge)
+        except HistoryError as error:  # as on a full disk; those that stay are there all the same
+            problem = problem or error
+        try:
             chats, last = store.summaries(), store.note(_LAST)
             if opening.lasting and chats:
                 with contextlib.suppress(RuntimeError):  # it is to close already

@@ -7,6 +7,8 @@ name at any time.
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import logging
 import os
 import shutil
@@ -54,7 +56,8 @@ def open_database(path: Path) -> Opening:
         if why == "busy":
             return _in_memory(path, f"Another program uses `{path}`.")
         problem = _replace(path, why, remedy) if why else None
-        return Opening(_ready(path), problem)
+        connection = _ready(path)
+        return Opening(connection, _take_in(path, connection) or problem)
     except (OSError, *schema.FAULTS) as error:
         _log.warning("The chats cannot be kept.", exc_info=error)
         return _in_memory(path, f"Chats cannot be kept in `{path}` ({error}).")
@@ -64,7 +67,8 @@ def back_up(connection: sqlite3.Connection, path: Path) -> None:
     """A copy beside the file once a day, for a day on which the file is damaged."""
     place = backup_of(path)
     try:
-        if time.time() - place.stat().st_mtime < BACKUP_DAYS * 86_400:
+        # One that was made while the clock was ahead counts for no later day.
+        if 0 <= time.time() - place.stat().st_mtime < BACKUP_DAYS * 86_400:
             return
     except OSError:
         pass  # there is none
@@ -110,7 +114,7 @@ def _trouble(path: Path) -> tuple[str, str]:
             return "read-only", "can only be read"
         if "locked" in told:
             return "busy", ""
-        if "unable to open" in told:
+        if schema.is_of_disk(error):
             raise
         return "damaged", "is damaged"
     except schema.FAULTS:
@@ -123,31 +127,71 @@ def _trouble(path: Path) -> tuple[str, str]:
 def _replace(path: Path, why: str, what: str) -> SlipstreamError:
     """Set `path` aside and put in its place a file with what can be read of it."""
     aside = _aside(path, why)
-    _copy(path, aside)
     part = path.with_name(f"{path.name}.part")
-    _remove(part)
-    saved = ""
-    with closing(_ready(part)) as connection:
-        if why == "damaged":
-            saved = _salvage((aside, backup_of(path)), connection)
-        elif why == "read-only":
-            with closing(_connect(aside, immutable=not os.access(aside, os.W_OK))) as old:
-                old.backup(connection)
-            saved = "All chats are here."
-        # into one file, so that it can be renamed
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = DELETE")
+    try:
+        _copy(path, aside)
+        _remove(part)
+        with closing(_ready(part)) as connection:
+            saved = _fill(connection, path, aside, why)
+            # into one file, so that it can be renamed
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except BaseException:  # as on a full disk, which they would fill again at each start
+        for made in (part, aside):
+            with contextlib.suppress(OSError):
+                _remove(made)
+        raise
     for suffix in _BESIDE:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     part.replace(path)
     _log.warning("`%s` %s; it is kept as `%s`. %s", path, what, aside, saved)
     saved = saved or "The list of chats begins anew."
     remedy = {
-        "newer": "Open them with that version.",
+        "newer": "Start that version again: it takes them into the list.",
         "foreign": "Move it where it belongs.",
     }.get(why, "Nothing is to be done.")
     message = f"The file of chats {what}. {saved} The old one is kept as `{aside}`."
     return HistoryError(message, remedy=remedy)
+
+
+def _take_in(path: Path, into: sqlite3.Connection) -> SlipstreamError | None:
+    """Chats that were set aside as a newer version's, once this one can read them; told then.
+
+    Begun again where it was killed: what is there already stays as it is.
+    """
+    told = None
+    for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}.newer-*{path.suffix}")):
+        try:
+            if _trouble(file)[0]:
+                continue  # still newer, or no longer whole
+            with closing(_ready(file)) as newer:
+                for table in ("chats", "turns"):
+                    _take(newer, into, table)
+            words.make_again(into)
+            taken = _aside(path, "taken")
+            file.replace(taken)
+        except (OSError, *schema.FAULTS) as error:  # the next start tries again
+            _log.warning("The chats in `%s` cannot be taken in: %s", file, error)
+            if into.in_transaction:
+                into.execute("ROLLBACK")
+            continue
+        message = "The chats that a newer Slipstream wrote are in the list again."
+        told = HistoryError(
+            f"{message} Their file is kept as `{taken}`.", remedy="Nothing is to be done."
+        )
+        _log.info("%s", told)
+    return told
+
+
+def _fill(into: sqlite3.Connection, path: Path, aside: Path, why: str) -> str:
+    """What can be read of the file that was set aside, and a sentence of that."""
+    if why == "damaged":
+        return _salvage((aside, backup_of(path)), into)
+    if why == "read-only":
+        with closing(_connect(aside, immutable=not os.access(aside, os.W_OK))) as old:
+            old.backup(into)
+        return "All chats are here."
+    return ""
 
 
 def _in_memory(path: Path, why: str) -> Opening:
@@ -190,6 +234,8 @@ def _salvage(sources: tuple[Path, ...], into: sqlite3.Connection) -> str:
                     try:
                         _take(damaged, into, table)
                     except schema.FAULTS as error:
+                        if schema.is_of_disk(error):  # else less than all would be taken for it
+                            raise
                         _log.warning("Nothing can be read of `%s`: %s", table, error)
                         if into.in_transaction:
                             into.execute("COMMIT")
@@ -221,6 +267,8 @@ def _take(damaged: sqlite3.Connection, into: sqlite3.Connection, table: str) -> 
         try:
             into.execute(put, text.bound(row))
         except schema.FAULTS as error:  # NULL where there must be something, …
+            if schema.is_of_disk(error):
+                raise
             _log.warning("A row of `%s` is lost: %s", table, error)
     into.execute("COMMIT")
 

@@ -74,6 +74,15 @@ FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What a damaged file raises. Python reads SQLite's own messages and the names of columns as
 UTF-8, and both may quote what the damage made of the schema."""
 
+_OF_DISK: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+
+
+def is_of_disk(error: Exception) -> bool:
+    """Whether a fault tells of the disk, on which the file may be as whole as ever."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    # A file that is shorter than it says is damaged.
+    return code & 0xFF in _OF_DISK and code != sqlite3.SQLITE_IOERR_SHORT_READ
+
 
 def version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])

@@ -116,7 +116,7 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
             QSettings(str(paths.state() / "window.ini"), QSettings.Format.IniFormat),
             problems,
             folder_problems,
-            Jobs(lambda: library.root, tools),
+            Jobs(library.place, tools),
             tokens.put,
             History(paths.chats_file(), CODEC) if moving.is_there() else None,
             CODEC,

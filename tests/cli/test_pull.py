@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from app import selftest
-from app.cli import pull
+from app import moving, paths, selftest
+from app.cli import main, pull
+from app.engine import FakeEngine
 from app.errors import EngineError, ModelFileError
 from app.job import Tools
 from app.job.journal import FOLDER
@@ -29,6 +31,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_TOKEN", "hf_x")
     monkeypatch.setattr(pull, "Tools", lambda **options: Tools(**options, margin=0))
+    (tmp_path / "models").mkdir()
     with running() as hub:
         hub.add("Qwen/Qwen3.5-4B", DEMO / "target")
         hub.add("z-lab/Qwen3.5-4B-DFlash", DEMO / "draft", licence=None)
@@ -69,6 +72,37 @@ def test_a_failure_is_said_listed_and_gone_on_from(
         "discarded": "qwen3.5-4b"
     }
     assert not (library.root / FOLDER / "qwen3.5-4b").exists()
+
+
+def test_nothing_is_written_where_the_folder_is_not_there(
+    slipstream: Slipstream, hub: Hub, library: Library
+) -> None:
+    library.root.rmdir()
+    for argv in (("--json",), ("--discard", "--json")):
+        error = slipstream("pull", "qwen3.5-4b", *argv).json["error"]
+        assert error["kind"] == "OutputError"
+        assert "Connect its drive" in error["remedy"]
+    assert not library.root.exists()
+    assert not hub.seen
+
+
+def test_nothing_is_written_where_the_drive_of_the_data_is_not_there(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be taken for the data by the next window."""
+    monkeypatch.setenv(paths.HOME_VARIABLE, str(tmp_path / "home"))
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    paths.config().mkdir(parents=True)
+    (paths.config() / "folders.json").write_text(json.dumps({"data": str(drive)}))
+    try:
+        for argv in (["pull", "qwen3.5-4b"], ["models"], ["ask", "Hi", "--model", "qwen3.5-4b"]):
+            main(argv, engine=FakeEngine)
+            assert "Connect its drive" in capsys.readouterr().err
+        assert not list(drive.iterdir())
+        assert not moving.is_there()
+    finally:
+        paths.use_data(None)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
+import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 from app.conversation import Conversation, End
 from app.errors import HistoryError
 from app.history import History, Opened, rescue, schema
+from app.history.store import Store
 
 CHATS, EXCHANGES = 6, 20
 
@@ -178,6 +182,19 @@ def test_the_copy_of_the_day_helps_where_nothing_can_be_read(path: Path, kept: b
     assert f"{CHATS} chats with {CHATS * EXCHANGES * 2} messages" in told(opened)
 
 
+@pytest.mark.parametrize(("days", "anew"), [(-3650, True), (0.5, False), (1.5, True)])
+def test_a_copy_is_made_once_a_day_also_where_the_clock_was_ahead(
+    path: Path, kept: bytes, days: float, anew: bool
+) -> None:
+    path.write_bytes(kept)
+    copy = rescue.backup_of(path)
+    copy.write_bytes(b"of then")
+    then = time.time() - days * 86_400
+    os.utime(copy, (then, then))
+    read(path)
+    assert (copy.read_bytes() != b"of then") == anew
+
+
 def test_an_empty_file_is_a_new_one(path: Path) -> None:
     path.touch()
     opened, _ = read(path)
@@ -202,6 +219,50 @@ def test_one_of_a_newer_version(path: Path, kept: bytes) -> None:
     assert "newer Slipstream" in told(opened)
     assert not texts
     assert aside(path, "newer").exists()
+
+
+def test_chats_of_a_newer_version_come_back_with_one_that_can_read_them(
+    path: Path, kept: bytes
+) -> None:
+    path.write_bytes(kept)
+    for version in (schema.VERSION + 1, schema.VERSION):  # as if it were another app each time
+        file = path if version > schema.VERSION else aside(path, "newer")
+        with closing(sqlite3.connect(file)) as newer:
+            newer.execute(f"PRAGMA user_version = {version}")
+        opened, texts = read(path)
+    assert "in the list again" in told(opened)
+    assert str(aside(path, "taken")) in told(opened)
+    assert not list(path.parent.glob("chats.newer-*"))
+    assert len(opened.chats) == CHATS + 1  # and the one of the time between
+    assert len(texts) == CHATS * EXCHANGES * 2 + 2
+    with closing(History(path)) as history:
+        found = history.open().result()
+        assert found.problem is None
+        assert len(history.search("Answer").result()) == CHATS
+        for chat in found.chats:
+            history.set_deleted(chat.id, True).result()
+    opened, _ = read(path)
+    assert not opened.chats
+
+
+def test_chats_of_a_newer_version_that_cannot_be_taken_in_stay(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    read(path)
+    file = path.with_name("chats.newer-20260101-000000.db")
+    file.write_bytes(kept)
+    with monkeypatch.context() as patch:
+        patch.setattr(rescue, "_take", fail)
+        opened, texts = read(path)
+    assert (opened.problem, opened.lasting) == (None, True)
+    assert len(texts) == 2
+    assert file.exists()
+    opened, texts = read(path)
+    assert "in the list again" in told(opened)
+    assert len(texts) == CHATS * EXCHANGES * 2 + 4
 
 
 class Nobody:
@@ -273,6 +334,89 @@ def test_one_that_another_program_has_is_not_touched(
         other.execute("ROLLBACK")
     assert not opened.lasting
     assert len(texts) == CHATS * EXCHANGES * 2
+
+
+def test_where_nothing_can_be_purged_the_others_are_there(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Store) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    path.write_bytes(kept)
+    with closing(History(path)) as history:
+        gone, *others = history.open().result().chats
+        history.set_deleted(gone.id, True).result()
+    with monkeypatch.context() as patch, closing(History(path)) as history:
+        patch.setattr(Store, "purge", fail)
+        opened = history.open().result()
+    assert list(opened.chats) == others
+    assert opened.lasting
+    assert "full" in told(opened)
+    with closing(History(path)) as history:
+        assert list(history.open().result().chats) == others
+
+
+@pytest.mark.parametrize(
+    "code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_CANTOPEN]
+)
+def test_what_is_wrong_with_the_disk_is_no_damage(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def failing(_: sqlite3.Connection) -> bool:
+        error = sqlite3.OperationalError("of the disk")
+        error.sqlite_errorcode = code
+        raise error
+
+    path.write_bytes(kept)
+    monkeypatch.setattr(schema, "is_whole", failing)
+    opened, texts = read(path)
+    assert not opened.lasting
+    assert "damaged" not in told(opened)
+    assert "of the disk" in told(opened)
+    assert len(texts) == CHATS * EXCHANGES * 2
+    assert path.read_bytes() == kept
+    assert not list(path.parent.glob("chats.*-*.db"))
+
+
+def test_a_copy_for_which_there_is_no_room_does_not_stay(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged, copy = kept[: len(kept) * 9 // 10], shutil.copyfile
+
+    def half(source: Path, to: str) -> None:
+        if Path(to).parent != path.parent:
+            copy(source, to)
+            return
+        Path(to).write_bytes(Path(source).read_bytes()[:9000])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path.write_bytes(damaged)
+    monkeypatch.setattr(shutil, "copyfile", half)
+    opened, _ = read(path)
+    assert not opened.lasting
+    assert path.read_bytes() == damaged
+    assert [file.name for file in path.parent.iterdir()] == ["chats.db"]
+
+
+def test_where_there_is_no_room_for_what_can_be_read_nothing_is_replaced(
+    path: Path, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = rescue._ready
+
+    def full(path: Path) -> sqlite3.Connection:
+        connection = ready(path)
+        connection.execute("PRAGMA max_page_count = 1")  # no more than it has already
+        return connection
+
+    monkeypatch.setattr(rescue, "_ready", full)
+    damaged = kept[: len(kept) * 9 // 10]
+    path.write_bytes(damaged)
+    with closing(History(path)) as history:
+        opened = history.open().result()
+    assert not opened.lasting
+    assert "full" in told(opened)
+    assert path.read_bytes() == damaged
+    assert [file.name for file in path.parent.iterdir()] == ["chats.db"]
 
 
 @settings(

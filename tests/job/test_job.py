@@ -335,6 +335,17 @@ def test_it_goes_on_in_another_folder(
     assert not list(cache.rglob(BIG))  # what it fetched before it moved is its own to remove
 
 
+def test_nothing_begins_or_moves_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    def gone() -> Path:
+        raise OutputError("The folder for models is not there.", remedy="Connect its drive.")
+
+    jobs = Jobs(gone, Tools)
+    with pytest.raises(OutputError, match="Connect its drive"):
+        jobs.start(MODEL)
+    jobs.move(tmp_path)  # so that another one can be chosen
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_made_already_stays_where_it_is(hub: Hub, root: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError):
         start(root, Tools(check=Checks(ok=False), convert=quickly, margin=0)).run()

@@ -71,6 +71,9 @@ class FakeModels:
         if not held:
             self.let.set()
 
+    def place(self) -> Path:
+        return self.root
+
     def models(self) -> tuple[ModelStatus, ...]:
         return (
             ModelStatus("demo", "Built-in guide", ModelState.READY),

@@ -17,7 +17,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from app import paths
+from app import moving, paths
 from app.engine import PENALTIES, DeviceInfo, KvType, LoadedModel
 from app.settings import Settings
 from app.ui.look import language
@@ -98,9 +98,9 @@ class FolderRow(QWidget):
 
     def show_place(self, now: Path, wanted: str) -> None:
         self.place.set_text(str(now))
-        moves = bool(wanted) and Path(wanted) != now
-        moving = tr("Moves to {folder} when Slipstream starts again.").format(folder=wanted)
-        self.note.setText(moving if moves else "")
+        moves = moving.place_of(wanted) not in (None, now)
+        told = tr("Moves to {folder} when Slipstream starts again.").format(folder=wanted)
+        self.note.setText(told if moves else "")
         self.note.setVisible(moves)
 
 

@@ -191,7 +191,7 @@ class MainWindow(QMainWindow):
             self.notices.add(problem)
         for problem in folder_problems:
             self._offer_folder(self.notices.add(problem))
-        if models.problem:
+        if models.problem and models.problem not in folder_problems:
             told = self.notices.add(models.problem)
             told.add_button(_ANOTHER_FOLDER).clicked.connect(
                 lambda: self.models_sheet.choose_place()

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QMarginsF, QObject, Signal
+from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QObject, Signal
 from PySide6.QtGui import QPageLayout, QPageSize, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.conversation import Conversation
-from app.errors import OutputError
 from app.history import Codec
 from app.ui import task
 from app.ui.window.book import Book
@@ -56,18 +53,15 @@ class Porting(QObject):
     def export(self, chat: Conversation, kind: str, path: Path) -> None:
         from app.history import exchange  # here: no start needs it
 
-        if kind == "pdf":
-            work = partial(write_pdf, path, exchange.as_html(chat))
-        else:
-            text = {
-                "markdown": lambda: exchange.as_markdown(chat),
-                "html": lambda: exchange.as_html(chat),
-                "json": lambda: exchange.as_json(chat, self._codec),
-            }[kind]()
-            work = partial(exchange.write, path, text)
+        text = {
+            "markdown": lambda: exchange.as_markdown(chat),
+            "html": lambda: exchange.as_html(chat),
+            "pdf": lambda: exchange.as_html(chat),
+            "json": lambda: exchange.as_json(chat, self._codec),
+        }[kind]()
         task.run(
             self,
-            lambda progress, cancel: work(),
+            lambda progress, cancel: exchange.write(path, as_pdf(text) if kind == "pdf" else text),
             lambda _: self.written.emit(path),
             self.failed.emit,
         )
@@ -98,23 +92,15 @@ def file_name(title: str) -> str:
     return f"Chat {name}".strip() if name.upper() in _DEVICES else name.rstrip() or "Chat"
 
 
-def write_pdf(path: Path, page: str) -> None:
-    """Raises `OutputError`. Under another name until it is whole."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.touch()  # Qt would only warn
-        writer = QPdfWriter(str(part))
-        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-        writer.setPageMargins(QMarginsF(20, 20, 20, 20), QPageLayout.Unit.Millimeter)
-        document = QTextDocument()
-        document.setHtml(page)
-        document.print_(writer)
-        del writer  # which ends the file
-        part.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise OutputError(
-            f"The chat cannot be written to `{path}`: {error.strerror or error}.",
-            remedy="Check the folder's permissions and the free disk space.",
-        ) from error
+def as_pdf(page: str) -> bytes:
+    """A page of HTML, on A4. In memory: of a disk that is full Qt would only warn."""
+    made = QBuffer()
+    made.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QPdfWriter(made)
+    writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
+    writer.setPageMargins(QMarginsF(20, 20, 20, 20), QPageLayout.Unit.Millimeter)
+    document = QTextDocument()
+    document.setHtml(page)
+    document.print_(writer)
+    del writer  # which ends the file
+    return bytes(made.data().data())

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app import catalog, paths, selftest
 from app.download import Access
 from app.engine import Engine
+from app.errors import SlipstreamError
 from app.job import Failure, Job, Jobs, Repair, Tools
 from app.library import Library, ModelState
 from app.settings import Settings
@@ -65,7 +66,7 @@ def open_on(qtbot: QtBot, look: Theme, hub: Hub, one_core: None) -> Iterator[Ope
     def open_it(root: Path) -> MainWindow:
         root.mkdir(parents=True, exist_ok=True)
         library = Library.of_user(str(root))
-        jobs = Jobs(lambda: library.root, lambda: Tools(selftest.try_pair, Access(), margin=0))
+        jobs = Jobs(library.place, lambda: Tools(selftest.try_pair, Access(), margin=0))
         settings = Settings(backend="cpu", max_tokens=200)
         window = MainWindow(Engine(), library, settings, lambda _: None, look, jobs=jobs)
         windows.append(window)
@@ -172,6 +173,22 @@ def test_another_folder_for_models(
     assert sheet.place.whole() == str(tmp_path / "data" / "more")
     sheet.folder_chosen.emit(str(tmp_path / "data" / "models"))
     assert window.flow.current.models_folder == ""
+
+
+def test_nothing_is_got_into_a_folder_that_is_not_there(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    root = window._models.root
+    root.rmdir()
+    told: list[SlipstreamError] = []
+    window.getting.failed.connect(told.append)
+    get(window, qtbot)
+    qtbot.waitUntil(lambda: bool(told), timeout=60_000)
+    assert "Connect its drive" in told[0].remedy
+    assert not root.exists()
+    (tmp_path / "other").mkdir()
+    window.models_sheet.folder_chosen.emit(str(tmp_path / "other"))
+    assert window._models.root == tmp_path / "other"
 
 
 def test_what_had_too_little_room_goes_on_in_another_folder(

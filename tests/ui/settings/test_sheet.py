@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,6 +196,15 @@ def test_a_folder_that_will_move_says_so(
     flow.change(data=str(tmp_path / "there"))
     assert "when Slipstream starts again" in row.note.text()
     assert row.place.whole() == str(paths.data())
+
+
+def test_a_folder_in_the_users_home_that_is_the_one_in_use_says_nothing(
+    sheet: SettingsSheet, flow: SettingsFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "HOME" if os.name == "posix" else "USERPROFILE"
+    monkeypatch.setenv(name, str(paths.data().parent))
+    flow.change(data="~/data")
+    assert sheet.folders["data"].note.isHidden()
 
 
 def test_an_assistive_program_chooses_by_toggling(sheet: SettingsSheet, flow: SettingsFlow) -> None:

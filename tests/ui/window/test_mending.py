@@ -382,6 +382,19 @@ def test_the_chat_shows_from_where_on_it_is_read(open_window: OpenWindow, ask: A
     assert not divider.isVisible()
 
 
+def test_what_is_wrong_with_the_folder_for_all_is_not_told_as_that_for_models(
+    open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    models = FakeModels()
+    models.problem = "`/gone`, where chats and models are, is not there. Connect its drive."
+    window = open_window(models=models, folder_problems=[models.problem])
+    (notice,) = window.notices.all
+    notice.findChild(QPushButton).click()
+    assert window.flow.current.data == str(tmp_path)
+    assert window.flow.current.models_folder == ""
+
+
 def test_a_folder_that_cannot_be_used_offers_another(
     open_window: OpenWindow,
     tmp_path: Path,

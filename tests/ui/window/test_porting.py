@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,3 +63,28 @@ def test_a_name_that_is_too_long_is_told(
     window.porting.export(window.controller.current, "pdf", tmp_path / f"{'x' * 300}.pdf")
     wait_until(lambda: bool(window.findChildren(Notice)))
     assert "cannot be written" in window.findChildren(Notice)[0].message
+
+
+@pytest.mark.parametrize("kind", list(SUFFIXES))
+def test_a_full_disk_leaves_the_file_before(
+    open_window: OpenWindow,
+    ask: Ask,
+    tmp_path: Path,
+    wait_until: WaitUntil,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    window = open_window(BatchEngine(Script(text="An **answer**.")))
+    ask(window, "What is this?")
+    path = tmp_path / "chats" / f"chat{SUFFIXES[kind]}"
+    path.parent.mkdir()
+    path.write_bytes(b"before")
+    monkeypatch.setattr(os, "fsync", full)
+    window.porting.export(window.controller.current, kind, path)
+    wait_until(lambda: bool(window.findChildren(Notice)))
+    assert "No space left on device" in window.findChildren(Notice)[0].message
+    assert path.read_bytes() == b"before"
+    assert list(path.parent.iterdir()) == [path]
