@@ -104,6 +104,22 @@ def test_a_file_that_splits_otherwise_than_its_source_is_no_file(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"padding": {"strategy": {"Fixed": 64}, "direction": "Right", "pad_to_multiple_of": None,
+                     "pad_id": 262, "pad_type_id": 0, "pad_token": "<|endoftext|>"}},
+        {"truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst",
+                        "stride": 0}},
+    ],
+)  # fmt: skip
+def test_how_batches_were_made_is_no_part_of_a_tokenizer(
+    target: Path, tmp_path: Path, saved: dict[str, Any]
+) -> None:
+    tiny.edit_json(target / "tokenizer.json", lambda t: t.update(saved))
+    convert_target(target, tmp_path / "x.gguf", WeightType.BF16)
+
+
 def test_the_regex_is_that_of_transformers(llama_source: Path) -> None:
     """And the one that llama.cpp quotes for `qwen35`."""
     from transformers.models.qwen3_5.tokenization_qwen3_5 import PRETOKENIZE_REGEX
