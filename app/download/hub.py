@@ -27,7 +27,11 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.file_download import HfFileMetadata, repo_folder_name
+from huggingface_hub.file_download import (
+    HfFileMetadata,
+    are_symlinks_supported,
+    repo_folder_name,
+)
 from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from app.catalog import HubSource
@@ -68,17 +72,12 @@ class Hub:
 
         try:
             info = self.patiently(ask, f"`{source}`")
+            files = _files(info)
         except (ValueError, LookupError, TypeError) as error:  # a page for people, say
             raise DownloadError(
                 f"{self.host} answers with something that is no list of files.",
                 remedy="Check `HF_ENDPOINT`, and whether the network wants you to sign in.",
             ) from error
-        files = []
-        for sibling in info.siblings or ():
-            etag = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
-            size = sibling.lfs.size if sibling.lfs else sibling.size
-            if "/" not in sibling.rfilename and etag and size is not None:
-                files.append(RemoteFile(sibling.rfilename, size, etag))
         card = info.card_data
         licence = card.get("license") if card is not None else None
         files.sort(key=lambda file: file.bytes)  # what is refused early is known early
@@ -106,6 +105,12 @@ class Hub:
 
     def blob(self, listing: Listing, file: RemoteFile) -> Path:
         return self._blobs(listing) / file.etag
+
+    def home(self, listing: Listing, file: RemoteFile) -> Path:
+        """Where a whole file belongs: without links the client would copy it from its blob."""
+        if are_symlinks_supported(self._folder(listing)):
+            return self.blob(listing, file)
+        return self._folder(listing) / "snapshots" / listing.commit / file.name
 
     def part(self, listing: Listing, file: RemoteFile) -> Path:
         """Where a file grows, under a name that the hub's own tools know as unfinished."""
@@ -206,9 +211,11 @@ class Hub:
     def _api(self) -> HfApi:
         return HfApi(endpoint=self.endpoint, token=self.token, library_name="slipstream")
 
+    def _folder(self, listing: Listing) -> Path:
+        return self.cache / repo_folder_name(repo_id=listing.repo, repo_type="model")
+
     def _blobs(self, listing: Listing) -> Path:
-        folder = repo_folder_name(repo_id=listing.repo, repo_type="model")
-        return self.cache / folder / "blobs"
+        return self._folder(listing) / "blobs"
 
 
 def offline(what: str) -> DownloadError:
@@ -222,6 +229,16 @@ def open_hub(access: Any, note: Note) -> Hub:
     """As `service.Access` says; the environment's token goes before one that is kept."""
     token = os.environ.get("HF_TOKEN") or access.token
     return Hub(access.endpoint, token, Path(HF_HUB_CACHE), note)
+
+
+def _files(info: Any) -> list[RemoteFile]:
+    files = []
+    for sibling in info.siblings or ():
+        etag = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
+        size = sibling.lfs.size if sibling.lfs else sibling.size
+        if "/" not in sibling.rfilename and etag and size is not None:
+            files.append(RemoteFile(sibling.rfilename, size, etag))
+    return files
 
 
 def size_of(file: Path) -> int:

@@ -28,11 +28,15 @@ _NEEDED: Final = (
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
     """One file of a repository. `etag` names its contents: a sha256 in hex where it is 64 long,
-    else the id that git gives them."""
+    else the id that git gives them. Raises `ValueError` where one of both would lead elsewhere."""
 
     name: str
     bytes: int
     etag: str
+
+    def __post_init__(self) -> None:
+        if Path(self.name).name != self.name or not self.etag.isalnum():  # both become paths
+            raise ValueError(f"{self.name!r} with the contents {self.etag!r} is no file")
 
 
 @dataclass(frozen=True, slots=True)

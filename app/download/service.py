@@ -105,17 +105,22 @@ def forget(found: Iterable[Found]) -> int:
             place = snapshot / file.name
             if file.name in one.here:
                 continue
-            with contextlib.suppress(OSError):
-                blob = place.resolve(strict=True)
-                blob.unlink()
-                freed += file.bytes
-            with contextlib.suppress(OSError):
-                place.unlink(missing_ok=True)
-            for rest in _blobs(one.cache, one.listing).glob(f"{file.etag}*.incomplete"):
+            blobs = _blobs(one.cache, one.listing)
+            freed += _unlink(place) + _unlink(blobs / file.etag)  # a copy too, where links are none
+            for rest in blobs.glob(f"{file.etag}*.incomplete"):
                 rest.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # others may have files in it
             snapshot.rmdir()
     return freed
+
+
+def _unlink(place: Path) -> int:
+    """Remove a file, or a link alone; returns the bytes that it took."""
+    with contextlib.suppress(OSError):
+        taken = place.lstat().st_size if not place.is_symlink() else 0
+        place.unlink()
+        return taken
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +231,7 @@ def _quiet(access: Access) -> None:
 
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["HF_HUB_DISABLE_SYMLINKS_WARNING"] = "1"  # what it warns of is not so here
     if not access.xet:
         os.environ["HF_HUB_DISABLE_XET"] = "1"
     logging.disable(logging.CRITICAL)  # what it logs are addresses, with keys in them

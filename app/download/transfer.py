@@ -232,7 +232,9 @@ def _lay(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
     """Give the checked file its place; the client then makes its own links to it."""
     try:
         if place == hub.part(listing, file):
-            place.replace(hub.blob(listing, file))
+            home = hub.home(listing, file)
+            home.parent.mkdir(parents=True, exist_ok=True)
+            place.replace(home)
         hub.patiently(lambda: hub.fetched(listing, file), f"`{file.name}` of `{listing.repo}`")
     except (HfHubHTTPError, httpx2.HTTPError):
         raise

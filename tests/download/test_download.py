@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from app.catalog import HubSource
-from app.download import Access, Found, Listing, Pace, Patience, fetch, forget, look
+from app.download import (
+    Access,
+    Found,
+    Listing,
+    Pace,
+    Patience,
+    RemoteFile,
+    fetch,
+    forget,
+    look,
+)
 from app.download import hub as client_module
 from app.download.meter import Meter
 from app.download.service import _Here, _Watch
@@ -24,6 +34,11 @@ from tests.hub import Hub, parts, wait_until
 
 BIG = "model.safetensors"
 ACCESS = Access()
+
+
+def stored(cache: Path) -> int:
+    """Bytes of all files in the cache of the hub, each counted where it lies."""
+    return sum(f.stat().st_size for f in cache.rglob("*") if f.is_file() and not f.is_symlink())
 
 
 def found(source: str = REPO) -> Found:
@@ -372,3 +387,44 @@ def test_room_is_given_back_but_not_what_was_there_before(
     client.get()
     assert forget([one]) == 1 << 20
     assert client.hub.found(client.list()).here == {"config.json", "tokenizer.json"}
+
+
+@pytest.fixture
+def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on exFAT, or on Windows for who is no developer."""
+    monkeypatch.setenv("HF_HUB_DISABLE_SYMLINKS", "1")  # in the child
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_SYMLINKS", True)
+
+
+@pytest.mark.usefixtures("no_links")
+def test_without_links_nothing_is_stored_twice(hub: Hub, cache: Path) -> None:
+    one = found()
+    assert same(get(one), hub)
+    assert not list(cache.rglob("*.incomplete"))
+    assert one.listing.bytes <= stored(cache) < one.listing.bytes + 1000
+    assert forget([one]) == one.listing.bytes
+    assert stored(cache) < 1000
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_copy_goes_with_the_blob_that_it_was_made_of(
+    hub: Hub, client: Client, cache: Path
+) -> None:
+    """Where links were possible when the file came, or an earlier version fetched it."""
+    listing = client.list()
+    one = client.hub.found(listing)
+    served = hub.repos[REPO].folder
+    for file in listing.files:
+        client.hub.blob(listing, file).parent.mkdir(parents=True, exist_ok=True)
+        client.hub.blob(listing, file).write_bytes((served / file.name).read_bytes())
+    assert same(client.get(), hub)
+    forget([one])
+    assert stored(cache) < 1000
+
+
+@pytest.mark.parametrize("etag", ["../../x", ""])
+def test_a_file_whose_contents_would_lead_elsewhere_is_none(etag: str) -> None:
+    with pytest.raises(ValueError, match="no file"):
+        RemoteFile("config.json", 7, etag)
+    with pytest.raises(ValueError, match="no file"):
+        RemoteFile("../config.json", 7, "ab")
