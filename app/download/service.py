@@ -232,6 +232,7 @@ def _quiet(access: Access) -> None:
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ["HF_HUB_DISABLE_SYMLINKS_WARNING"] = "1"  # what it warns of is not so here
+    os.environ["HF_HUB_DISABLE_SHARED_BLOBS"] = "1"  # what we remove would be other models' too
     if not access.xet:
         os.environ["HF_HUB_DISABLE_XET"] = "1"
     logging.disable(logging.CRITICAL)  # what it logs are addresses, with keys in them

@@ -72,9 +72,8 @@ def fetch_file(
         if found == file.etag:
             _lay(hub, listing, file, place)
             return
-        with suppress(OSError):  # a pointer, and what it leads to
-            place.resolve().unlink(missing_ok=True)
-            place.unlink(missing_ok=True)
+        with suppress(OSError):
+            _drop(hub, listing, file, place)
         tell(-counted)
         if last:
             raise DownloadError(
@@ -199,7 +198,8 @@ def _came_in_chunks(
         tell(-counted)
         hub.note("The hub's chunks do not come; fetching the whole file", 0.0)
         return False
-    Path(place).resolve().replace(part)  # to be checked like any other
+    came = Path(place)  # to be checked like any other
+    (hub.blob(listing, file) if came.is_symlink() else came).replace(part)
     return True
 
 
@@ -240,6 +240,13 @@ def _lay(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
         raise
     except OSError as error:
         raise _disk_error(error, place) from error
+
+
+def _drop(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
+    """Remove what is not the file. A blob may be a link too: what models share is left to them."""
+    if place.is_symlink():
+        hub.blob(listing, file).unlink(missing_ok=True)
+    place.unlink(missing_ok=True)
 
 
 def _disk_error(error: OSError, place: Path) -> Exception:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -24,8 +27,8 @@ from app.download import (
 )
 from app.download import hub as client_module
 from app.download.meter import Meter
-from app.download.service import _Here, _Watch
-from app.download.transfer import fetch_file
+from app.download.service import _Here, _quiet, _Watch
+from app.download.transfer import _came_in_chunks, fetch_file
 from app.errors import AccessError, DownloadError, NoSpaceError, UnsupportedModelError
 from app.jobs import CancelToken, JobCancelled
 from tests import hub as faults
@@ -331,6 +334,57 @@ def test_where_chunks_fail_the_file_comes_as_one(hub: Hub, cache: Path) -> None:
     assert same(fetch([one.listing], access, margin=0).folders[0], hub)
     assert xet_requests(hub)
     assert not parts(cache)
+
+
+def test_what_models_share_is_not_taken_from_the_others(
+    hub: Hub, client: Client, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where chunks come, the hub's client keeps one file for all repositories that have it."""
+    listing = client.list()
+    one = client.hub.found(listing)
+    file = next(file for file in listing.files if file.name == BIG)
+    store, blob = cache / "blobs" / "ab" / "abcd", client.hub.blob(listing, file)
+    store.parent.mkdir(parents=True)
+    store.write_bytes((hub.repos[REPO].folder / BIG).read_bytes())
+
+    def fetched(self: object, listing: Listing, file: RemoteFile, **_: object) -> str:
+        place = cache / "models--maker--model" / "snapshots" / listing.commit / file.name
+        for link, to in ((blob, store), (place, blob)):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(to)
+        return str(place)
+
+    monkeypatch.setattr(client_module.Hub, "fetched", fetched)
+    part = client.hub.part(listing, file)
+    assert _came_in_chunks(client.hub, listing, file, part, lambda count: None)
+    assert part.is_symlink()
+    part.unlink()
+    fetched(client.hub, listing, file)
+    forget([one])
+    assert (store.exists(), blob.is_symlink()) == (True, False)
+
+
+def test_a_damaged_file_that_models_share_is_left_to_them(
+    hub: Hub, client: Client, cache: Path
+) -> None:
+    folder = client.get()
+    blob, store = (folder / BIG).resolve(), cache / "shared"
+    store.write_bytes(bytes(blob.stat().st_size))
+    blob.unlink()
+    blob.symlink_to(store)
+    assert same(client.get(), hub)
+    assert not blob.is_symlink()
+    assert not any(store.read_bytes())
+
+
+def test_the_client_shares_no_files_between_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(logging, "disable", lambda _: None)
+    _quiet(Access(xet=True))
+    shown = "from huggingface_hub.utils import _shared_blobs as s; print(s.shared_blobs_enabled())"
+    done = subprocess.run([sys.executable, "-c", shown], env=os.environ, stdout=subprocess.PIPE)
+    assert done.stdout.split() == [b"False"]
 
 
 @pytest.mark.parametrize("source", ["maker/absent", f"{REPO}@nothing"])
