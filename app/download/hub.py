@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx2
 from huggingface_hub import (
     HfApi,
     get_hf_file_metadata,
+    get_session,
     hf_hub_download,
     hf_hub_url,
     try_to_load_from_cache,
@@ -226,9 +228,33 @@ def offline(what: str) -> DownloadError:
 
 
 def open_hub(access: Any, note: Note) -> Hub:
-    """As `service.Access` says; the environment's token goes before one that is kept."""
+    """As `service.Access` says; the environment's token goes before one that is kept.
+
+    Raises `DownloadError` for a proxy that the client cannot use.
+    """
+    try:
+        get_session()
+    except (ValueError, ImportError, httpx2.InvalidURL) as error:
+        raise _proxy_error() from error
     token = os.environ.get("HF_TOKEN") or access.token
     return Hub(access.endpoint, token, Path(HF_HUB_CACHE), note)
+
+
+def _proxy_error() -> DownloadError:
+    """Names the setting, and not the address, which may hold a password."""
+    for use, address in getproxies().items():
+        kind, _, rest = address.partition("://")
+        if use in ("http", "https", "all") and rest and kind not in ("http", "https"):
+            names = (name for name in os.environ if name.lower() == f"{use}_proxy")
+            where = next((f"`{name}`" for name in names), "The system's setting")
+            return DownloadError(
+                f"{where} names a proxy of the kind `{kind}`, which downloads cannot go through.",
+                remedy="Name an HTTP proxy there (`http://…`), or unset it.",
+            )
+    return DownloadError(
+        "The address of the proxy cannot be read.",
+        remedy="Check `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`.",
+    )
 
 
 def _files(info: Any) -> list[RemoteFile]:

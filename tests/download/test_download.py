@@ -407,6 +407,29 @@ def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: 
     assert all("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
 
 
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        # as some desktops set them side by side
+        (
+            {"ALL_PROXY": "socks://u:secret@x:1", "HTTPS_PROXY": "http://x:1"},
+            "`ALL_PROXY`.*`socks`",
+        ),
+        ({"https_proxy": "socks5h://u:secret@127.0.0.1:9"}, "`https_proxy`.*`socks5h`"),
+        ({"HTTP_PROXY": "http://u:secret@x:port"}, "cannot be read"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(DownloadError, match=words) as caught:
+        found()
+    assert "PROXY" in caught.value.remedy or "HTTP proxy" in caught.value.remedy
+    assert "secret" not in str(caught.value)
+
+
 def test_offline(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(DownloadError, match="offline"):
