@@ -21,7 +21,7 @@ from huggingface_hub import (
     hf_hub_url,
     try_to_load_from_cache,
 )
-from huggingface_hub.constants import HF_HUB_CACHE
+from huggingface_hub.constants import ENDPOINT, HF_HUB_CACHE
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -51,14 +51,19 @@ Note = Callable[[str, float], None]
 """Called with what is being waited for, and how long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hub:
-    """`endpoint` None and `token` None are the client's own, from the environment."""
+    """`endpoint` None and `token` None are the client's own, from the environment.
+
+    A token that the hub refuses becomes False, which is none: what is for everybody needs none.
+    """
 
     endpoint: str | None
-    token: str | None
+    token: str | bool | None
     cache: Path
     note: Note
+    whose: str = "the access token"
+    refused: bool = False
 
     @property
     def host(self) -> str:
@@ -166,6 +171,10 @@ class Hub:
         """Wait as long as is right after `error`, or raise what it means."""
         response = getattr(error, "response", None)
         status = response.status_code if response is not None else None
+        if _is_refused(error) and attempt + 1 < TRIES:
+            self.token, self.refused = False, True
+            self.note(f"{self.host} refuses {self.whose}; asking without it", 0.0)
+            return
         final = status is not None and status not in (408, 425, 429) and status < 500
         if final or attempt + 1 >= TRIES:
             raise self._meaning(error, status, what) from None  # its text may hold keys
@@ -181,6 +190,11 @@ class Hub:
         time.sleep(seconds)
 
     def _meaning(self, error: Exception, status: int | None, what: str) -> DownloadError:
+        if self.refused and status in (401, 403):
+            return AccessError(
+                f"{self.host} refuses {self.whose}, and does not give {what} without one.",
+                remedy="Replace that token by a valid one, and check the name.",
+            )
         if isinstance(error, GatedRepoError) or status == 403:
             return AccessError(
                 f"{self.host} does not give {what} to everybody.",
@@ -230,14 +244,27 @@ def offline(what: str) -> DownloadError:
 def open_hub(access: Any, note: Note) -> Hub:
     """As `service.Access` says; the environment's token goes before one that is kept.
 
-    Raises `DownloadError` for a proxy that the client cannot use.
+    Raises `DownloadError` for an address or a proxy that the client cannot use, `AccessError`
+    for a token.
     """
+    address = urlsplit(access.endpoint or ENDPOINT)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise DownloadError(
+            "`HF_ENDPOINT` is no address of a hub: that begins with `https://`.",
+            remedy="Add this to it, or unset it.",
+        )
     try:
         get_session()
     except (ValueError, ImportError, httpx2.InvalidURL) as error:
         raise _proxy_error() from error
-    token = os.environ.get("HF_TOKEN") or access.token
-    return Hub(access.endpoint, token, Path(HF_HUB_CACHE), note)
+    hub = Hub(access.endpoint, access.token, Path(HF_HUB_CACHE), note)
+    if token := os.environ.get("HF_TOKEN", "").strip():
+        hub.token, hub.whose = token, "the token in `HF_TOKEN`"
+    if hub.token and not (str(hub.token).isascii() and str(hub.token).isprintable()):
+        raise AccessError(
+            f"There are characters in {hub.whose} that no token has.", remedy="Copy it once more."
+        )
+    return hub
 
 
 def _proxy_error() -> DownloadError:
@@ -271,6 +298,14 @@ def size_of(file: Path) -> int:
     with contextlib.suppress(OSError):
         return file.stat().st_size
     return 0
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether it is the token that the hub does not accept, whatever was asked for with it."""
+    if not isinstance(error, HfHubHTTPError) or error.response.status_code != 401:
+        return False
+    known = isinstance(error, RepositoryNotFoundError)  # and gated ones: it knows who asks
+    return not known and "Authorization" in error.response.request.headers
 
 
 def _retry_after(response: Any) -> float | None:

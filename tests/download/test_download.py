@@ -319,6 +319,52 @@ def test_the_environments_token(hub: Hub, cache: Path, monkeypatch: pytest.Monke
     assert found().missing
 
 
+@pytest.mark.parametrize("token", ["hf_of_environment\n", " hf_of_environment\r\n"])
+def test_a_token_as_an_editor_leaves_it(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    hub.repos[REPO].gated, hub.token = True, "hf_of_environment"
+    monkeypatch.setenv("HF_TOKEN", token)
+    assert found().missing
+
+
+def test_a_token_that_is_blank_is_none(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.repos[REPO].gated, hub.token = True, "hf_kept"
+    monkeypatch.setenv("HF_TOKEN", " ")
+    assert look([HubSource(REPO)], Access(token="hf_kept"))[0].missing
+
+
+def test_with_a_token_that_has_expired_what_is_for_everybody_comes(
+    hub: Hub, client: Client
+) -> None:
+    client.hub.token = hub.refused = "hf_expired"
+    assert same(client.get(), hub)
+    client.hub.token, hub.repos[REPO].commit = "hf_expired", "0" * 40
+    assert same(client.get(), hub)
+
+
+def test_a_token_that_has_expired_is_told_by_its_place(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.repos[REPO].gated, hub.refused = True, "hf_expired"
+    with pytest.raises(AccessError, match="refuses the access token"):
+        look([HubSource(REPO)], Access(token="hf_expired"))
+    monkeypatch.setenv("HF_TOKEN", "hf_expired")
+    with pytest.raises(AccessError, match="`HF_TOKEN`") as caught:
+        found()
+    assert "hf_expired" not in str(caught.value)
+
+
+def test_a_token_with_what_came_along_when_it_was_copied(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_\u200bx")
+    with pytest.raises(AccessError, match="`HF_TOKEN`"):
+        found()
+
+
 def xet_requests(hub: Hub) -> int:
     return sum("xet-read-token" in r.path for r in hub.seen)
 
@@ -405,6 +451,15 @@ def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: 
     monkeypatch.setenv("no_proxy", "")
     assert found().missing
     assert all("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8080", "hub.invalid", "https://", ""])
+def test_an_address_that_is_none(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    with pytest.raises(DownloadError, match="`HF_ENDPOINT` is no address"):
+        found()
 
 
 @pytest.mark.parametrize(
