@@ -34,7 +34,10 @@ from huggingface_hub.file_download import (
     are_symlinks_supported,
     repo_folder_name,
 )
-from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    build_hf_headers,
+    parse_ratelimit_headers,
+)
 
 from app.catalog import HubSource
 from app.download.listing import Found, Listing, RemoteFile, needed
@@ -309,10 +312,11 @@ def _is_refused(error: Exception) -> bool:
 
 
 def _retry_after(response: Any) -> float | None:
-    try:
+    """Seconds that the server asks for: in the header of all servers, or in the hub's own."""
+    with contextlib.suppress(KeyError, ValueError):  # none, or a date, which hubs do not send
         return max(0.0, float(response.headers["Retry-After"]))
-    except (KeyError, ValueError):  # none, or a date, which hubs do not send
-        return None
+    limit = parse_ratelimit_headers(response.headers) if response.status_code == 429 else None
+    return None if limit is None else limit.reset_in_seconds + 1.0  # it counts whole ones
 
 
 def _cause(error: BaseException) -> str:

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -500,6 +501,20 @@ def test_a_listing_that_is_none(hub: Hub, client: Client) -> None:
 def test_a_hub_that_is_busy_when_it_is_asked_for_a_list(hub: Hub, client: Client) -> None:
     hub.faults["api"] = [faults.status(429, Retry_After="0"), faults.status(503)]
     assert client.list().files
+
+
+def test_the_hubs_own_words_for_how_long_to_wait(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(sleep=waited.append))
+    hub.faults["api"] = [
+        faults.status(429, RateLimit='"api";r=0;t=40', RateLimit_Policy='"api";q=500;w=300'),
+        faults.status(429, RateLimit='"api";r=0;t=40', Retry_After="7"),
+        faults.status(429, RateLimit="nonsense"),
+    ]
+    assert client.list().files
+    assert waited == [41.0, 7.0, client_module.FIRST_WAIT * 4]
 
 
 def test_a_repository_without_safetensors(hub: Hub, client: Client) -> None:
