@@ -23,8 +23,10 @@ from huggingface_hub import (
 )
 from huggingface_hub.constants import ENDPOINT, HF_HUB_CACHE
 from huggingface_hub.errors import (
+    FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
+    LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -161,6 +163,12 @@ class Hub:
                 return ask()
             except OfflineModeIsEnabled:
                 raise offline(what) from None
+            except LocalEntryNotFoundError as error:  # an `OSError`; it has tried long enough
+                cause = error.__cause__ or error
+                if isinstance(cause, OfflineModeIsEnabled):
+                    raise offline(what) from None
+                status = getattr(getattr(cause, "response", None), "status_code", None)
+                raise self._meaning(cause, status, what) from None
             except (HfHubHTTPError, httpx2.HTTPError) as error:
                 self.wait(error, attempt, what)
         raise AssertionError("the last attempt raises")
@@ -192,7 +200,7 @@ class Hub:
         self.note(note, seconds)
         time.sleep(seconds)
 
-    def _meaning(self, error: Exception, status: int | None, what: str) -> DownloadError:
+    def _meaning(self, error: BaseException, status: int | None, what: str) -> DownloadError:
         if self.refused and status in (401, 403):
             return AccessError(
                 f"{self.host} refuses {self.whose}, and does not give {what} without one.",
@@ -330,5 +338,7 @@ def _cause(error: BaseException) -> str:
             return "its certificate is not trusted"
         case httpx2.ConnectError():
             return "it cannot be reached"
+        case FileMetadataError():
+            return "something else answers in its place"
         case _:
             return "it breaks off"

@@ -12,7 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx2
 import pytest
+from huggingface_hub.errors import (
+    FileMetadataError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+)
 
 from app.catalog import HubSource
 from app.download import (
@@ -444,6 +450,31 @@ def test_no_network(client: Client) -> None:
     hub = replace(client.hub, endpoint="http://127.0.0.1:9")
     with pytest.raises(DownloadError, match="no connection"):
         hub.list(HubSource(REPO))
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (httpx2.ConnectError("no route"), "no connection .* cannot be reached"),
+        (httpx2.ConnectTimeout("late"), "no connection .* does not answer"),
+        (FileMetadataError("no etag"), "something else answers"),
+        (OfflineModeIsEnabled("offline"), "offline"),
+    ],
+)
+def test_no_network_once_a_file_has_come_whole(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch, cause: Exception, words: str
+) -> None:
+    """The client wants to be told about the file before it makes its link."""
+
+    def fetched(*_: object, **__: object) -> str:
+        raise LocalEntryNotFoundError("An error happened") from cause
+
+    with monkeypatch.context() as broken:
+        broken.setattr(client_module.Hub, "fetched", fetched)
+        with pytest.raises(DownloadError, match=words):
+            client.get()
+    assert same(client.get(), hub)
+    assert len(hub.gets("config.json")) == 1
 
 
 def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: Hub) -> None:
