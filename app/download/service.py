@@ -57,6 +57,15 @@ def look(
     return found
 
 
+def look_here(
+    listings: Sequence[Listing], access: Access, cancel: CancelToken | None = None
+) -> tuple[Found, ...]:
+    """What of `listings` is on this machine, in the cache that is set now. Asks no hub."""
+    with Child(_look_here, tuple(listings), access) as child:
+        found: tuple[Found, ...] = child.result(_ignore, lambda: None, cancel or CancelToken())
+    return found
+
+
 def fetch(
     listings: Sequence[Listing],
     access: Access,
@@ -202,6 +211,14 @@ def _look(report: Report, sources: tuple[HubSource, ...], access: Access) -> tup
 
     hub = open_hub(access, lambda note, seconds: report((note, seconds)))
     return tuple(hub.found(hub.list(source)) for source in sources)
+
+
+def _look_here(_: Report, listings: tuple[Listing, ...], access: Access) -> tuple[Found, ...]:
+    _quiet(access)
+    from app.download.hub import open_hub
+
+    hub = open_hub(access, lambda note, seconds: None)
+    return tuple(hub.found(listing) for listing in listings)
 
 
 def _fetch(report: Report, listings: tuple[Listing, ...], access: Access) -> tuple[Path, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app import catalog
+from app import catalog, download
 from app.bundled import Bundled
 from app.download import MARGIN, Access
 from app.errors import (
@@ -292,6 +292,38 @@ def test_it_goes_on_in_another_folder(
     assert not hub.gets(BIG)
     assert row(other, tmp_path).state is ModelState.READY
     assert not list(cache.rglob(BIG))  # what it fetched before it moved is its own to remove
+
+
+def test_the_originals_go_from_every_cache_that_they_came_to(
+    hub: Hub, cache: Path, root: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a full disk advises: `HF_HOME` elsewhere, where a tool of the hub's has been already."""
+    assert MODEL.target
+
+    def use(name: str) -> Path:
+        monkeypatch.setenv("HF_HOME", str(cache.parent / name))
+        return cache.parent / name
+
+    def stored(folder: Path) -> set[Path]:
+        return {f for f in folder.rglob("*") if f.is_file() and f.stat().st_size > 1000}
+
+    second = use("second")
+    found = download.look([MODEL.target], tools.access)
+    small = replace(found[0].listing, files=found[0].listing.files[:-1])
+    download.fetch([small], tools.access, margin=0)
+    kept = stored(second)
+    assert kept
+    first = use("first")
+    hub.always[BIG] = faults.status(404)
+    for name in ("first", "second", "first"):
+        use(name)
+        with pytest.raises(DownloadError, match="not on"):
+            start(root, tools).run()
+    assert stored(first)
+    hub.always.clear()
+    use("second")
+    start(root, tools).run()
+    assert (stored(first), stored(second)) == (set(), kept)
 
 
 def test_what_is_made_already_stays_where_it_is(hub: Hub, root: Path, tmp_path: Path) -> None:
