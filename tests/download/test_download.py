@@ -33,6 +33,7 @@ from app.download import (
     look,
 )
 from app.download import hub as client_module
+from app.download.listing import needed
 from app.download.meter import Meter
 from app.download.service import _Here, _quiet, _Watch
 from app.download.transfer import _came_in_chunks, fetch_file
@@ -598,6 +599,34 @@ def test_a_copy_goes_with_the_blob_that_it_was_made_of(
     assert same(client.get(), hub)
     forget([one])
     assert stored(cache) < 1000
+
+
+@pytest.mark.parametrize(
+    ("there", "weights"),
+    [
+        (["model", "mtp"], ["model"]),  # no index names the other one
+        (["index", "model-1", "mtp"], ["model-1", "mtp"]),
+        (["index", "pytorch_model-1"], ["pytorch_model-1"]),
+        (["index", "model-1", "consolidated", "adapter_model"], ["model-1"]),
+        (["index", "model-1", "model"], ["model-1", "model"]),
+    ],
+)
+def test_which_files_are_weights(there: list[str], weights: list[str]) -> None:
+    names = [f"{name}.safetensors" for name in there if name != "index"]
+    names += ["model.safetensors.index.json"] * ("index" in there)
+    chosen = needed(REPO, [RemoteFile(name, 1, "ab") for name in names])
+    assert [file.name for file in chosen if file.name.endswith("s")] == [
+        f"{name}.safetensors" for name in weights
+    ]
+
+
+@pytest.mark.parametrize(
+    "there",
+    [[], ["mtp.safetensors"], ["adapter_model.safetensors", "model.safetensors.index.json"]],
+)
+def test_what_are_no_weights(there: list[str]) -> None:
+    with pytest.raises(UnsupportedModelError, match="model"):
+        needed(REPO, [RemoteFile(name, 1, "ab") for name in there])
 
 
 @pytest.mark.parametrize("etag", ["../../x", ""])

@@ -448,6 +448,20 @@ def test_shards_vision_and_mtp(
     assert not fetched & {"README.md", "consolidated.bin"}
 
 
+def test_a_shard_by_another_name(
+    hub: Hub, sharded: Path, cache: Path, root: Path, converter: Tools
+) -> None:
+    """As `mtp.safetensors`, which some save beside the weights; the index knows."""
+    last = next(sharded.glob("model-00003*"))
+    index = sharded / "model.safetensors.index.json"
+    index.write_text(index.read_text().replace(last.name, "mtp.safetensors"))
+    last.rename(sharded / "mtp.safetensors")
+    for name in ("consolidated.safetensors", "adapter_model.safetensors"):
+        (sharded / name).write_bytes(b"not needed")
+    start(root, converter).run()
+    assert not hub.gets("consolidated.safetensors") + hub.gets("adapter_model.safetensors")
+
+
 def test_a_shard_that_the_repository_lacks(
     hub: Hub, sharded: Path, cache: Path, root: Path, converter: Tools
 ) -> None:
