@@ -63,7 +63,8 @@ def fetch_file(
         if place is None:
             place = hub.part(listing, file)
             tell(size_of(place), on_here)
-            _grow(hub, listing, file, place, tell)
+            if not place.is_file() or size_of(place) != file.bytes:  # else it ended before a check
+                _grow(hub, listing, file, place, tell)
             tell(file.bytes - counted)
         else:
             tell(file.bytes, on_here)

@@ -279,6 +279,19 @@ def test_what_is_here_already_did_not_come(client: Client, hub: Hub) -> None:
     assert client.bytes == 0
 
 
+def test_what_had_come_whole_before_it_was_checked_is_not_fetched_again(
+    hub: Hub, client: Client
+) -> None:
+    """Killed while gigabytes are checked."""
+    listing = client.list()
+    file = next(file for file in listing.files if file.name == BIG)
+    part = client.hub.part(listing, file)
+    part.parent.mkdir(parents=True)
+    part.write_bytes((hub.repos[REPO].folder / BIG).read_bytes())
+    assert same(client.get(), hub)
+    assert not hub.gets(BIG)
+
+
 def test_the_pace_is_that_of_what_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0
     monkeypatch.setattr("app.download.service.Meter", lambda patience: Meter(patience, lambda: now))
