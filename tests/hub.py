@@ -194,6 +194,8 @@ class Hub:
         self.repos: dict[str, Repo] = {}
         self.seen: list[Seen] = []
         self.token: str | None = None
+        self.refused = ""
+        """A token that is none of anybody's any more."""
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         """By file name, or `api` for listings: each answers one request, in order."""
         self.always: dict[str, Fault] = {}
@@ -279,6 +281,10 @@ class _Handler(BaseHTTPRequestHandler):
                 Exchange(self, b"").send(404)
 
     def _repo(self, name: str) -> Repo | None:
+        if self.headers.get("Authorization") == f"Bearer {self.hub.refused}":
+            words = "Invalid credentials in Authorization header"
+            Exchange(self, b"").send(401, X_Error_Message=words)
+            return None
         repo = self.hub.repos.get(name)
         known = self.headers.get("Authorization") == f"Bearer {self.hub.token}"
         if repo is None:

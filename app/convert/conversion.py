@@ -17,7 +17,7 @@ from app.convert.checkpoint import Checkpoint, read_config
 from app.convert.dflash import DFlash
 from app.convert.encoder import Encoder
 from app.convert.gguf_file import FilePlan, TensorError, fill
-from app.convert.metadata import describe_model, describe_storage
+from app.convert.metadata import describe_model, describe_storage, folder_name
 from app.convert.mix import Recipe, default_draft_type, default_recipe
 from app.convert.outline import plan_tensors
 from app.convert.part_file import PartFile, check_room
@@ -265,7 +265,7 @@ def _passport(
 ) -> Passport:
     return Passport(
         role=role,
-        source=source.name,
+        source=folder_name(source),
         config_sha256=fingerprint(source / "config.json"),
         target_config_sha256=fingerprint(target_source / "config.json"),
         tokenizer_sha256=tokenizer.sha256,

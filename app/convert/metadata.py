@@ -37,8 +37,9 @@ def describe_model(header: GGUFWriter, folder: Path, config: JsonFile, parameter
     """
     name = config.values.get(_NAME)
     named = {_NAME: name} if is_text(name) else {}
+    called = folder_name(folder)
     metadata = gguf.Metadata.apply_metadata_heuristic(
-        gguf.Metadata(), _card(folder), named, folder, parameters
+        gguf.Metadata(), _card(folder), named, Path(called), parameters
     )
     for item in fields(metadata):
         value = getattr(metadata, item.name)
@@ -46,10 +47,18 @@ def describe_model(header: GGUFWriter, folder: Path, config: JsonFile, parameter
             setattr(metadata, item.name, ", ".join(map(str, value)))
     for field, value in _sampling(folder).items():
         setattr(metadata, field, value)
-    metadata.name = valid_text(metadata.name or folder.name or "model")
+    metadata.name = valid_text(metadata.name or called or "model")
     metadata.size_label = metadata.size_label or gguf.size_label(parameters, parameters, 0, 0)
     header.add_type(gguf.GGUFType.MODEL)
     metadata.set_gguf_meta_model(header)
+
+
+def folder_name(folder: Path) -> str:
+    """What a folder is called; in the hub's cache a commit names it, so there its repository."""
+    match folder.parts[-3:-1]:
+        case (repository, "snapshots") if repository.startswith("models--"):
+            return repository.rpartition("--")[2]
+    return folder.name
 
 
 def describe_storage(header: GGUFWriter, weight_type: WeightType) -> None:

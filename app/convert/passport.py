@@ -21,7 +21,7 @@ FORMAT: Final = 1  # of these keys
 @dataclass(frozen=True, slots=True)
 class Passport:
     role: str  # `target` or `draft`
-    source: str  # name of the folder that was converted
+    source: str  # what was converted: a repository's name, or a folder's
     config_sha256: str  # of its config.json
     target_config_sha256: str
     tokenizer_sha256: str  # of the target's tokenizer.json

@@ -59,7 +59,8 @@ def _model_objection(model: Any) -> str | None:
 
 def _normalizer_objection(normalizer: Any) -> str | None:
     # The engine composes text before it splits it, for every model.
-    if normalizer == {"type": "NFC"}:
+    steps = _steps(normalizer, "normalizers")
+    if steps and all(step == {"type": "NFC"} for step in steps):
         return None
     if normalizer is None:
         return "it does not compose characters (NFC) before splitting"
@@ -96,12 +97,26 @@ def _splits(splitter: Any, samples: list[str]) -> list[list[str]] | None:
 
 
 def _post_processor_objection(processor: Any) -> str | None:
-    steps = processor.get("processors") if _kind(processor) == "Sequence" else [processor]
-    if processor is None or (
-        isinstance(steps, list) and all(_kind(step) == "ByteLevel" for step in steps)
-    ):
+    steps = _steps(processor, "processors")
+    if processor is None or (steps is not None and all(map(_adds_nothing, steps))):
         return None
     return f"it adds tokens of its own ({_kind(processor)})"
+
+
+def _adds_nothing(step: Any) -> bool:
+    if _kind(step) != "TemplateProcessing":
+        return bool(_kind(step) == "ByteLevel")
+    # What transformers saves where a model wants no tokens around its text: the text alone.
+    match step.get("single"):
+        case [{"Sequence": {"id": "A"}, **more}]:
+            return not more
+    return False
+
+
+def _steps(part: Any, key: str) -> list[Any] | None:
+    """What a sequence does one after the other, else the part alone; None where it is broken."""
+    steps = part.get(key) if _kind(part) == "Sequence" else [part]
+    return steps if isinstance(steps, list) else None
 
 
 def _kind(part: Any) -> Any:

@@ -168,7 +168,7 @@ def _end(config: JsonFile, generation: JsonFile, ids: dict[str, int], path: Path
 
 
 def _additions(data: dict[str, Any], settings: JsonFile) -> dict[str, bool]:
-    # A byte-level post-processor puts nothing around a text, whatever the settings say.
+    # The post-processors that are let in put nothing around a text, whatever the settings say.
     add = {} if data.get("post_processor") is None else {"bos": False, "eos": False}
     for role in _ROLES:
         value = settings.values.get(f"add_{role}_token")

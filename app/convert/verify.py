@@ -24,6 +24,9 @@ def verify_tokens(source: Path, file: Path, cancelled: CancelToken | None = None
     `ModelFileError` at the first that differs, `JobCancelled`, and what reading either raises.
     """
     reference = _reference(source / FILE)
+    # How batches were made in training, which a file may keep: no part of what a text is.
+    reference.no_padding()
+    reference.no_truncation()
     special = [token.content for token in reference.get_added_tokens_decoder().values()]
     samples = texts(tuple(special))
     apart = [unicodedata.normalize("NFD", text) for text in samples]

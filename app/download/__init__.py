@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from app.download.listing import Found, Listing, RemoteFile
 from app.download.meter import Pace, Patience
-from app.download.service import MARGIN, Access, Fetched, fetch, forget, look
+from app.download.service import MARGIN, Access, Fetched, fetch, forget, look, look_here
 
 __all__ = [
     "MARGIN",
@@ -22,4 +22,5 @@ __all__ = [
     "fetch",
     "forget",
     "look",
+    "look_here",
 ]

@@ -10,25 +10,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx2
 from huggingface_hub import (
     HfApi,
     get_hf_file_metadata,
+    get_session,
     hf_hub_download,
     hf_hub_url,
     try_to_load_from_cache,
 )
-from huggingface_hub.constants import HF_HUB_CACHE
+from huggingface_hub.constants import ENDPOINT, HF_HUB_CACHE
 from huggingface_hub.errors import (
+    FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
+    LocalEntryNotFoundError,
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.file_download import HfFileMetadata, repo_folder_name
-from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+from huggingface_hub.file_download import (
+    HfFileMetadata,
+    are_symlinks_supported,
+    repo_folder_name,
+)
+from huggingface_hub.utils import (  # type: ignore[attr-defined]
+    build_hf_headers,
+    parse_ratelimit_headers,
+)
 
 from app.catalog import HubSource
 from app.download.listing import Found, Listing, RemoteFile, needed
@@ -45,14 +56,19 @@ Note = Callable[[str, float], None]
 """Called with what is being waited for, and how long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hub:
-    """`endpoint` None and `token` None are the client's own, from the environment."""
+    """`endpoint` None and `token` None are the client's own, from the environment.
+
+    A token that the hub refuses becomes False, which is none: what is for everybody needs none.
+    """
 
     endpoint: str | None
-    token: str | None
+    token: str | bool | None
     cache: Path
     note: Note
+    whose: str = "the access token"
+    refused: bool = False
 
     @property
     def host(self) -> str:
@@ -68,17 +84,12 @@ class Hub:
 
         try:
             info = self.patiently(ask, f"`{source}`")
+            files = _files(info)
         except (ValueError, LookupError, TypeError) as error:  # a page for people, say
             raise DownloadError(
                 f"{self.host} answers with something that is no list of files.",
                 remedy="Check `HF_ENDPOINT`, and whether the network wants you to sign in.",
             ) from error
-        files = []
-        for sibling in info.siblings or ():
-            etag = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
-            size = sibling.lfs.size if sibling.lfs else sibling.size
-            if "/" not in sibling.rfilename and etag and size is not None:
-                files.append(RemoteFile(sibling.rfilename, size, etag))
         card = info.card_data
         licence = card.get("license") if card is not None else None
         files.sort(key=lambda file: file.bytes)  # what is refused early is known early
@@ -106,6 +117,12 @@ class Hub:
 
     def blob(self, listing: Listing, file: RemoteFile) -> Path:
         return self._blobs(listing) / file.etag
+
+    def home(self, listing: Listing, file: RemoteFile) -> Path:
+        """Where a whole file belongs: without links the client would copy it from its blob."""
+        if are_symlinks_supported(self._folder(listing)):
+            return self.blob(listing, file)
+        return self._folder(listing) / "snapshots" / listing.commit / file.name
 
     def part(self, listing: Listing, file: RemoteFile) -> Path:
         """Where a file grows, under a name that the hub's own tools know as unfinished."""
@@ -146,6 +163,12 @@ class Hub:
                 return ask()
             except OfflineModeIsEnabled:
                 raise offline(what) from None
+            except LocalEntryNotFoundError as error:  # an `OSError`; it has tried long enough
+                cause = error.__cause__ or error
+                if isinstance(cause, OfflineModeIsEnabled):
+                    raise offline(what) from None
+                status = getattr(getattr(cause, "response", None), "status_code", None)
+                raise self._meaning(cause, status, what) from None
             except (HfHubHTTPError, httpx2.HTTPError) as error:
                 self.wait(error, attempt, what)
         raise AssertionError("the last attempt raises")
@@ -159,6 +182,10 @@ class Hub:
         """Wait as long as is right after `error`, or raise what it means."""
         response = getattr(error, "response", None)
         status = response.status_code if response is not None else None
+        if _is_refused(error) and attempt + 1 < TRIES:
+            self.token, self.refused = False, True
+            self.note(f"{self.host} refuses {self.whose}; asking without it", 0.0)
+            return
         final = status is not None and status not in (408, 425, 429) and status < 500
         if final or attempt + 1 >= TRIES:
             raise self._meaning(error, status, what) from None  # its text may hold keys
@@ -173,7 +200,12 @@ class Hub:
         self.note(note, seconds)
         time.sleep(seconds)
 
-    def _meaning(self, error: Exception, status: int | None, what: str) -> DownloadError:
+    def _meaning(self, error: BaseException, status: int | None, what: str) -> DownloadError:
+        if self.refused and status in (401, 403):
+            return AccessError(
+                f"{self.host} refuses {self.whose}, and does not give {what} without one.",
+                remedy="Replace that token by a valid one, and check the name.",
+            )
         if isinstance(error, GatedRepoError) or status == 403:
             return AccessError(
                 f"{self.host} does not give {what} to everybody.",
@@ -206,9 +238,11 @@ class Hub:
     def _api(self) -> HfApi:
         return HfApi(endpoint=self.endpoint, token=self.token, library_name="slipstream")
 
+    def _folder(self, listing: Listing) -> Path:
+        return self.cache / repo_folder_name(repo_id=listing.repo, repo_type="model")
+
     def _blobs(self, listing: Listing) -> Path:
-        folder = repo_folder_name(repo_id=listing.repo, repo_type="model")
-        return self.cache / folder / "blobs"
+        return self._folder(listing) / "blobs"
 
 
 def offline(what: str) -> DownloadError:
@@ -219,9 +253,56 @@ def offline(what: str) -> DownloadError:
 
 
 def open_hub(access: Any, note: Note) -> Hub:
-    """As `service.Access` says; the environment's token goes before one that is kept."""
-    token = os.environ.get("HF_TOKEN") or access.token
-    return Hub(access.endpoint, token, Path(HF_HUB_CACHE), note)
+    """As `service.Access` says; the environment's token goes before one that is kept.
+
+    Raises `DownloadError` for an address or a proxy that the client cannot use, `AccessError`
+    for a token.
+    """
+    address = urlsplit(access.endpoint or ENDPOINT)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise DownloadError(
+            "`HF_ENDPOINT` is no address of a hub: that begins with `https://`.",
+            remedy="Add this to it, or unset it.",
+        )
+    try:
+        get_session()
+    except (ValueError, ImportError, httpx2.InvalidURL) as error:
+        raise _proxy_error() from error
+    hub = Hub(access.endpoint, access.token, Path(HF_HUB_CACHE), note)
+    if token := os.environ.get("HF_TOKEN", "").strip():
+        hub.token, hub.whose = token, "the token in `HF_TOKEN`"
+    if hub.token and not (str(hub.token).isascii() and str(hub.token).isprintable()):
+        raise AccessError(
+            f"There are characters in {hub.whose} that no token has.", remedy="Copy it once more."
+        )
+    return hub
+
+
+def _proxy_error() -> DownloadError:
+    """Names the setting, and not the address, which may hold a password."""
+    for use, address in getproxies().items():
+        kind, _, rest = address.partition("://")
+        if use in ("http", "https", "all") and rest and kind not in ("http", "https"):
+            names = (name for name in os.environ if name.lower() == f"{use}_proxy")
+            where = next((f"`{name}`" for name in names), "The system's setting")
+            return DownloadError(
+                f"{where} names a proxy of the kind `{kind}`, which downloads cannot go through.",
+                remedy="Name an HTTP proxy there (`http://…`), or unset it.",
+            )
+    return DownloadError(
+        "The address of the proxy cannot be read.",
+        remedy="Check `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`.",
+    )
+
+
+def _files(info: Any) -> list[RemoteFile]:
+    files = []
+    for sibling in info.siblings or ():
+        etag = sibling.lfs.sha256 if sibling.lfs else sibling.blob_id
+        size = sibling.lfs.size if sibling.lfs else sibling.size
+        if "/" not in sibling.rfilename and etag and size is not None:
+            files.append(RemoteFile(sibling.rfilename, size, etag))
+    return files
 
 
 def size_of(file: Path) -> int:
@@ -230,11 +311,20 @@ def size_of(file: Path) -> int:
     return 0
 
 
+def _is_refused(error: Exception) -> bool:
+    """Whether it is the token that the hub does not accept, whatever was asked for with it."""
+    if not isinstance(error, HfHubHTTPError) or error.response.status_code != 401:
+        return False
+    known = isinstance(error, RepositoryNotFoundError)  # and gated ones: it knows who asks
+    return not known and "Authorization" in error.response.request.headers
+
+
 def _retry_after(response: Any) -> float | None:
-    try:
+    """Seconds that the server asks for: in the header of all servers, or in the hub's own."""
+    with contextlib.suppress(KeyError, ValueError):  # none, or a date, which hubs do not send
         return max(0.0, float(response.headers["Retry-After"]))
-    except (KeyError, ValueError):  # none, or a date, which hubs do not send
-        return None
+    limit = parse_ratelimit_headers(response.headers) if response.status_code == 429 else None
+    return None if limit is None else limit.reset_in_seconds + 1.0  # it counts whole ones
 
 
 def _cause(error: BaseException) -> str:
@@ -248,5 +338,7 @@ def _cause(error: BaseException) -> str:
             return "its certificate is not trusted"
         case httpx2.ConnectError():
             return "it cannot be reached"
+        case FileMetadataError():
+            return "something else answers in its place"
         case _:
             return "it breaks off"

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from app.errors import UnsupportedModelError
 
-_WEIGHTS: Final = "model*.safetensors"
+_INDEX: Final = "model.safetensors.index.json"
+_NO_SHARDS: Final = ("adapter_", "consolidated")  # LoRA, and the same weights once more in one
 _NEEDED: Final = (
     "config.json",
     "generation_config.json",
@@ -20,19 +21,22 @@ _NEEDED: Final = (
     "added_tokens.json",
     "chat_template.json",
     "chat_template.jinja",
-    "model.safetensors.index.json",
-    _WEIGHTS,
+    _INDEX,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
     """One file of a repository. `etag` names its contents: a sha256 in hex where it is 64 long,
-    else the id that git gives them."""
+    else the id that git gives them. Raises `ValueError` where one of both would lead elsewhere."""
 
     name: str
     bytes: int
     etag: str
+
+    def __post_init__(self) -> None:
+        if Path(self.name).name != self.name or not self.etag.isalnum():  # both become paths
+            raise ValueError(f"{self.name!r} with the contents {self.etag!r} is no file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +81,12 @@ def needed(repo: str, files: Iterable[RemoteFile]) -> tuple[RemoteFile, ...]:
     Raises `UnsupportedModelError` for one without weights in the safetensors format.
     """
     every = tuple(files)
-    chosen = tuple(f for f in every if any(fnmatchcase(f.name, pattern) for pattern in _NEEDED))
-    if any(fnmatchcase(file.name, _WEIGHTS) for file in chosen):
-        return chosen
+    names = {file.name for file in every}
+    # An index may name shards by any name: `mtp.safetensors` beside the others.
+    weights = "*.safetensors" if _INDEX in names else "model*.safetensors"
+    chosen = {n for n in names if fnmatchcase(n, weights) and not n.startswith(_NO_SHARDS)}
+    if chosen:
+        return tuple(file for file in every if file.name in chosen or file.name in _NEEDED)
     kinds = {
         ".gguf": ("GGUF files alone", "Download one yourself and open it from this machine."),
         ".bin": ("weights in PyTorch's own format", "Choose a model in the safetensors format."),

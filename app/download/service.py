@@ -57,6 +57,15 @@ def look(
     return found
 
 
+def look_here(
+    listings: Sequence[Listing], access: Access, cancel: CancelToken | None = None
+) -> tuple[Found, ...]:
+    """What of `listings` is on this machine, in the cache that is set now. Asks no hub."""
+    with Child(_look_here, tuple(listings), access) as child:
+        found: tuple[Found, ...] = child.result(_ignore, lambda: None, cancel or CancelToken())
+    return found
+
+
 def fetch(
     listings: Sequence[Listing],
     access: Access,
@@ -105,17 +114,22 @@ def forget(found: Iterable[Found]) -> int:
             place = snapshot / file.name
             if file.name in one.here:
                 continue
-            with contextlib.suppress(OSError):
-                blob = place.resolve(strict=True)
-                blob.unlink()
-                freed += file.bytes
-            with contextlib.suppress(OSError):
-                place.unlink(missing_ok=True)
-            for rest in _blobs(one.cache, one.listing).glob(f"{file.etag}*.incomplete"):
+            blobs = _blobs(one.cache, one.listing)
+            freed += _unlink(place) + _unlink(blobs / file.etag)  # a copy too, where links are none
+            for rest in blobs.glob(f"{file.etag}*.incomplete"):
                 rest.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # others may have files in it
             snapshot.rmdir()
     return freed
+
+
+def _unlink(place: Path) -> int:
+    """Remove a file, or a link alone; returns the bytes that it took."""
+    with contextlib.suppress(OSError):
+        taken = place.lstat().st_size if not place.is_symlink() else 0
+        place.unlink()
+        return taken
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +213,14 @@ def _look(report: Report, sources: tuple[HubSource, ...], access: Access) -> tup
     return tuple(hub.found(hub.list(source)) for source in sources)
 
 
+def _look_here(_: Report, listings: tuple[Listing, ...], access: Access) -> tuple[Found, ...]:
+    _quiet(access)
+    from app.download.hub import open_hub
+
+    hub = open_hub(access, lambda note, seconds: None)
+    return tuple(hub.found(listing) for listing in listings)
+
+
 def _fetch(report: Report, listings: tuple[Listing, ...], access: Access) -> tuple[Path, ...]:
     _quiet(access)
     from app.download.hub import open_hub
@@ -226,6 +248,8 @@ def _quiet(access: Access) -> None:
 
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+    os.environ["HF_HUB_DISABLE_SYMLINKS_WARNING"] = "1"  # what it warns of is not so here
+    os.environ["HF_HUB_DISABLE_SHARED_BLOBS"] = "1"  # what we remove would be other models' too
     if not access.xet:
         os.environ["HF_HUB_DISABLE_XET"] = "1"
     logging.disable(logging.CRITICAL)  # what it logs are addresses, with keys in them

@@ -63,7 +63,8 @@ def fetch_file(
         if place is None:
             place = hub.part(listing, file)
             tell(size_of(place), on_here)
-            _grow(hub, listing, file, place, tell)
+            if not place.is_file() or size_of(place) != file.bytes:  # else it ended before a check
+                _grow(hub, listing, file, place, tell)
             tell(file.bytes - counted)
         else:
             tell(file.bytes, on_here)
@@ -72,9 +73,8 @@ def fetch_file(
         if found == file.etag:
             _lay(hub, listing, file, place)
             return
-        with suppress(OSError):  # a pointer, and what it leads to
-            place.resolve().unlink(missing_ok=True)
-            place.unlink(missing_ok=True)
+        with suppress(OSError):
+            _drop(hub, listing, file, place)
         tell(-counted)
         if last:
             raise DownloadError(
@@ -199,7 +199,8 @@ def _came_in_chunks(
         tell(-counted)
         hub.note("The hub's chunks do not come; fetching the whole file", 0.0)
         return False
-    Path(place).resolve().replace(part)  # to be checked like any other
+    came = Path(place)  # to be checked like any other
+    (hub.blob(listing, file) if came.is_symlink() else came).replace(part)
     return True
 
 
@@ -232,12 +233,21 @@ def _lay(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
     """Give the checked file its place; the client then makes its own links to it."""
     try:
         if place == hub.part(listing, file):
-            place.replace(hub.blob(listing, file))
+            home = hub.home(listing, file)
+            home.parent.mkdir(parents=True, exist_ok=True)
+            place.replace(home)
         hub.patiently(lambda: hub.fetched(listing, file), f"`{file.name}` of `{listing.repo}`")
     except (HfHubHTTPError, httpx2.HTTPError):
         raise
     except OSError as error:
         raise _disk_error(error, place) from error
+
+
+def _drop(hub: Hub, listing: Listing, file: RemoteFile, place: Path) -> None:
+    """Remove what is not the file. A blob may be a link too: what models share is left to them."""
+    if place.is_symlink():
+        hub.blob(listing, file).unlink(missing_ok=True)
+    place.unlink(missing_ok=True)
 
 
 def _disk_error(error: OSError, place: Path) -> Exception:

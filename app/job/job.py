@@ -105,6 +105,7 @@ class Job:
         self._work = root / FOLDER / journal.id
         self._pair = self._work / "pair"
         self._place = root / journal.id
+        self._cache_known = False  # in this process, which the environment sets once
         self.journal = journal
 
     @classmethod
@@ -240,10 +241,11 @@ class Job:
             self.journal.at(
                 Step.DOWNLOAD,
                 listings={role: one.listing for role, one in by_role.items()},
-                here={role: tuple(sorted(one.here)) for role, one in by_role.items()},
+                here=_here(by_role),
                 cache=str(found[0].cache) if found else "",
             )
         )
+        self._cache_known = True
 
     def _need_room(self, found: dict[str, Found]) -> None:
         needs = [Need(one.cache, one.missing, "to download") for one in found.values()]
@@ -262,6 +264,7 @@ class Job:
         listings = self.journal.listings
         folders = {role: source.repo for role, source in self._local().items()}
         if listings:
+            self._know_cache(list(listings.values()), cancel)
             fetched = download.fetch(
                 list(listings.values()),
                 self._tools.access,
@@ -272,6 +275,18 @@ class Job:
             )
             folders |= dict(zip(listings, map(str, fetched.folders), strict=True))
         self._note(self.journal.at(Step.CONVERT, folders=folders))
+
+    def _know_cache(self, listings: list[Listing], cancel: CancelToken) -> None:
+        """Note where files are fetched to now, before the first: `HF_HOME` may be another since."""
+        if self._cache_known:
+            return
+        found = download.look_here(listings, self._tools.access, cancel)
+        was, now = self.journal.cache, str(found[0].cache)
+        if now != was:
+            here = _here(dict(zip(self.journal.listings, found, strict=True)))
+            left = {**self.journal.left, was: self.journal.here}
+            self._note(replace(self.journal, cache=now, here=left.pop(now, here), left=left))
+        self._cache_known = True
 
     def _convert(self, on_state: OnState, cancel: CancelToken) -> None:
         folders = {role: Path(folder) for role, folder in self.journal.folders.items()}
@@ -400,9 +415,10 @@ class Job:
 
     def _forget(self) -> None:
         """Free the room of what this job fetched."""
-        cache = Path(self.journal.cache)
+        caches = {**self.journal.left, self.journal.cache: self.journal.here}
         found = [
-            Found(listing, cache, frozenset(self.journal.here[role]), 0)
+            Found(listing, Path(cache), frozenset(here[role]), 0)
+            for cache, here in caches.items()
             for role, listing in self.journal.listings.items()
         ]
         if freed := download.forget(found):
@@ -462,6 +478,10 @@ def _check_free(place: Path) -> None:
             f"`{place}` is there already.",
             remedy="Remove that model first, if you want to get it again.",
         )
+
+
+def _here(found: dict[str, Found]) -> dict[str, tuple[str, ...]]:
+    return {role: tuple(sorted(one.here)) for role, one in found.items()}
 
 
 def _weights_in(folder: Path | None) -> int:

@@ -45,7 +45,8 @@ class Failure:
 class Journal:
     """A job for the model `id`. Roles are `target` and `draft`.
 
-    `here` names, by role, the files that were in the hub's cache before the job began.
+    `here` names, by role, the files that were in the hub's `cache` before the job began, `left`
+    the same for each cache that it fetched into before that one.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Journal:
     listings: dict[str, Listing] = field(default_factory=dict)
     here: dict[str, tuple[str, ...]] = field(default_factory=dict)
     cache: str = ""
+    left: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     files: dict[str, Made] = field(default_factory=dict)
     failure: Failure = Failure()
@@ -95,10 +97,15 @@ class Journal:
         value["draft"] = value["draft"] and HubSource(**value["draft"])
         value["step"] = Step(value["step"])
         value["listings"] = {r: Listing.of_json(v) for r, v in value["listings"].items()}
-        value["here"] = {role: tuple(names) for role, names in value["here"].items()}
+        value["here"] = _names(value["here"])
+        value["left"] = {cache: _names(here) for cache, here in value.get("left", {}).items()}
         value["files"] = {role: Made(**of) for role, of in value["files"].items()}
         value["failure"] = Failure(**value["failure"])
         return cls(**value)
 
     def at(self, step: Step, **values: Any) -> Self:
         return replace(self, step=step, **values)
+
+
+def _names(value: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {role: tuple(names) for role, names in value.items()}

@@ -271,6 +271,18 @@ def test_a_list_in_a_model_card_where_there_is_one_text(target: Path, tmp_path: 
     assert fields["general.name"].contents() == target.name
 
 
+def test_a_commit_is_no_name(tmp_path: Path) -> None:
+    """In the hub's cache a folder is called by it."""
+    snapshots = tmp_path / "models--Qwen--Qwen3.5-4B" / "snapshots"
+    folder = tiny.write_target(snapshots / "851bf6e806efd8d0a36b00ddf55e13ccb7b8cd0a")
+    convert_target(folder, tmp_path / "x.gguf", WeightType.BF16)
+    fields = GGUFReader(tmp_path / "x.gguf").fields
+    assert fields["general.name"].contents() == "Qwen3.5 4B"
+    assert fields["slipstream.source.name"].contents() == "Qwen3.5-4B"
+    texts = [f.contents() for n, f in fields.items() if n.startswith(("general.", "slipstream."))]
+    assert not any("851bf6" in str(text) for text in texts)
+
+
 @pytest.mark.parametrize("name", [7, ["x"], "\udcff"])
 def test_a_name_that_is_none_cannot_either(target: Path, tmp_path: Path, name: object) -> None:
     tiny.edit_json(target / "config.json", lambda config: config.update(_name_or_path=name))

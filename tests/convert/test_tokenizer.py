@@ -20,6 +20,21 @@ from tests.convert.test_checkpoint import refuse
 
 Change = Callable[[dict[str, Any]], object]
 
+TEXT = {"Sequence": {"id": "A", "type_id": 0}}
+START = {"SpecialToken": {"id": "<|im_start|>", "type_id": 0}}
+
+
+def template(*single: Any) -> dict[str, Any]:
+    """A post-processor; what it says of pairs of texts is nothing to us."""
+    return {
+        "type": "TemplateProcessing",
+        "single": list(single),
+        "pair": [TEXT, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            "<|im_start|>": {"id": "<|im_start|>", "ids": [263], "tokens": ["<|im_start|>"]}
+        },
+    }
+
 
 def split(t: dict[str, Any]) -> dict[str, Any]:
     return t["pre_tokenizer"]["pretokenizers"][0]
@@ -47,7 +62,17 @@ def byte_level(t: dict[str, Any]) -> dict[str, Any]:
         lambda t: t.update(normalizer=None),
         lambda t: t.update(normalizer={"type": "NFKC"}),
         lambda t: t.update(normalizer={"type": "Lowercase"}),
-        lambda t: t.update(post_processor={"type": "TemplateProcessing", "single": []}),
+        lambda t: t.update(normalizer={"type": "Sequence", "normalizers": []}),
+        lambda t: t.update(
+            normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
+        ),
+        lambda t: t.update(normalizer={"type": "Sequence"}),
+        lambda t: t.update(post_processor=template()),
+        lambda t: t.update(post_processor=template(START, TEXT)),
+        lambda t: t.update(post_processor=template(TEXT, TEXT)),
+        lambda t: t.update(post_processor=template(7)),
+        lambda t: t.update(post_processor={"type": "Sequence", "processors": [template(START)]}),
+        lambda t: t.update(post_processor={"type": "Sequence"}),
         lambda t: t["model"].update(type="Unigram"),
         lambda t: t["model"].update(byte_fallback=True),
         lambda t: t["model"].update(ignore_merges=True),
@@ -66,6 +91,12 @@ def test_another_pre_tokenizer(target: Path, change: Change) -> None:
         lambda t: t.update(post_processor=None),
         lambda t: t["model"].pop("ignore_merges"),
         lambda t: t.update(post_processor={"type": "Sequence", "processors": [byte_level(t)]}),
+        # What transformers 5 saves where nothing is put around a text.
+        lambda t: t.update(post_processor=template(TEXT)),
+        lambda t: t.update(
+            post_processor={"type": "Sequence", "processors": [byte_level(t), template(TEXT)]}
+        ),
+        lambda t: t.update(normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}]}),
         # The same rules in other words, as other versions of the tools write them.
         lambda t: split(t)["pattern"].update(Regex=tiny.QWEN35_REGEX + " "),
         lambda t: split(t)["pattern"].update(
@@ -82,6 +113,21 @@ def test_what_makes_no_difference(change: Change) -> None:
     table = tiny.tokenizer_json()
     change(table)
     assert recognise(table, "x") == "qwen35"
+
+
+def test_saved_anew_by_transformers(target: Path) -> None:
+    """As everybody's training ends; the tokens are those of the file that it was read from."""
+    from transformers import AutoTokenizer
+
+    tiny.edit_json(target / "tokenizer.json", lambda t: t.update(post_processor=None))
+    config = JsonFile.read(target / "config.json")
+    before = tokenizer.Tokenizer.read(target, config, 320)
+    AutoTokenizer.from_pretrained(target).save_pretrained(target)
+    saved = json.loads((target / "tokenizer.json").read_text("utf-8"))
+    assert saved["post_processor"]["type"] == "TemplateProcessing"
+    after = tokenizer.Tokenizer.read(target, config, 320)
+    assert (after.tokens, after.types, after.pre) == (before.tokens, before.types, before.pre)
+    assert not any(after.special.add.values())
 
 
 def test_a_known_neighbour_is_taken_for_what_it_does() -> None:
@@ -102,6 +148,22 @@ def test_a_file_that_splits_otherwise_than_its_source_is_no_file(
         convert_target(target, tmp_path / "out" / "x.gguf", WeightType.BF16)
     assert str(target / "tokenizer.json") in caught.value.message
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"padding": {"strategy": {"Fixed": 64}, "direction": "Right", "pad_to_multiple_of": None,
+                     "pad_id": 262, "pad_type_id": 0, "pad_token": "<|endoftext|>"}},
+        {"truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst",
+                        "stride": 0}},
+    ],
+)  # fmt: skip
+def test_how_batches_were_made_is_no_part_of_a_tokenizer(
+    target: Path, tmp_path: Path, saved: dict[str, Any]
+) -> None:
+    tiny.edit_json(target / "tokenizer.json", lambda t: t.update(saved))
+    convert_target(target, tmp_path / "x.gguf", WeightType.BF16)
 
 
 def test_the_regex_is_that_of_transformers(llama_source: Path) -> None:

@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import httpx2
 import pytest
+from huggingface_hub.errors import (
+    FileMetadataError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+)
 
 from app.catalog import HubSource
-from app.download import Access, Found, Listing, Pace, Patience, fetch, forget, look
+from app.download import (
+    Access,
+    Found,
+    Listing,
+    Pace,
+    Patience,
+    RemoteFile,
+    fetch,
+    forget,
+    look,
+)
 from app.download import hub as client_module
+from app.download.listing import needed
 from app.download.meter import Meter
-from app.download.service import _Here, _Watch
-from app.download.transfer import fetch_file
+from app.download.service import _Here, _quiet, _Watch
+from app.download.transfer import _came_in_chunks, fetch_file
 from app.errors import AccessError, DownloadError, NoSpaceError, UnsupportedModelError
 from app.jobs import CancelToken, JobCancelled
 from tests import hub as faults
@@ -24,6 +45,11 @@ from tests.hub import Hub, parts, wait_until
 
 BIG = "model.safetensors"
 ACCESS = Access()
+
+
+def stored(cache: Path) -> int:
+    """Bytes of all files in the cache of the hub, each counted where it lies."""
+    return sum(f.stat().st_size for f in cache.rglob("*") if f.is_file() and not f.is_symlink())
 
 
 def found(source: str = REPO) -> Found:
@@ -253,6 +279,19 @@ def test_what_is_here_already_did_not_come(client: Client, hub: Hub) -> None:
     assert client.bytes == 0
 
 
+def test_what_had_come_whole_before_it_was_checked_is_not_fetched_again(
+    hub: Hub, client: Client
+) -> None:
+    """Killed while gigabytes are checked."""
+    listing = client.list()
+    file = next(file for file in listing.files if file.name == BIG)
+    part = client.hub.part(listing, file)
+    part.parent.mkdir(parents=True)
+    part.write_bytes((hub.repos[REPO].folder / BIG).read_bytes())
+    assert same(client.get(), hub)
+    assert not hub.gets(BIG)
+
+
 def test_the_pace_is_that_of_what_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0
     monkeypatch.setattr("app.download.service.Meter", lambda patience: Meter(patience, lambda: now))
@@ -301,6 +340,52 @@ def test_the_environments_token(hub: Hub, cache: Path, monkeypatch: pytest.Monke
     assert found().missing
 
 
+@pytest.mark.parametrize("token", ["hf_of_environment\n", " hf_of_environment\r\n"])
+def test_a_token_as_an_editor_leaves_it(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    hub.repos[REPO].gated, hub.token = True, "hf_of_environment"
+    monkeypatch.setenv("HF_TOKEN", token)
+    assert found().missing
+
+
+def test_a_token_that_is_blank_is_none(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.repos[REPO].gated, hub.token = True, "hf_kept"
+    monkeypatch.setenv("HF_TOKEN", " ")
+    assert look([HubSource(REPO)], Access(token="hf_kept"))[0].missing
+
+
+def test_with_a_token_that_has_expired_what_is_for_everybody_comes(
+    hub: Hub, client: Client
+) -> None:
+    client.hub.token = hub.refused = "hf_expired"
+    assert same(client.get(), hub)
+    client.hub.token, hub.repos[REPO].commit = "hf_expired", "0" * 40
+    assert same(client.get(), hub)
+
+
+def test_a_token_that_has_expired_is_told_by_its_place(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.repos[REPO].gated, hub.refused = True, "hf_expired"
+    with pytest.raises(AccessError, match="refuses the access token"):
+        look([HubSource(REPO)], Access(token="hf_expired"))
+    monkeypatch.setenv("HF_TOKEN", "hf_expired")
+    with pytest.raises(AccessError, match="`HF_TOKEN`") as caught:
+        found()
+    assert "hf_expired" not in str(caught.value)
+
+
+def test_a_token_with_what_came_along_when_it_was_copied(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_\u200bx")
+    with pytest.raises(AccessError, match="`HF_TOKEN`"):
+        found()
+
+
 def xet_requests(hub: Hub) -> int:
     return sum("xet-read-token" in r.path for r in hub.seen)
 
@@ -318,6 +403,57 @@ def test_where_chunks_fail_the_file_comes_as_one(hub: Hub, cache: Path) -> None:
     assert not parts(cache)
 
 
+def test_what_models_share_is_not_taken_from_the_others(
+    hub: Hub, client: Client, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where chunks come, the hub's client keeps one file for all repositories that have it."""
+    listing = client.list()
+    one = client.hub.found(listing)
+    file = next(file for file in listing.files if file.name == BIG)
+    store, blob = cache / "blobs" / "ab" / "abcd", client.hub.blob(listing, file)
+    store.parent.mkdir(parents=True)
+    store.write_bytes((hub.repos[REPO].folder / BIG).read_bytes())
+
+    def fetched(self: object, listing: Listing, file: RemoteFile, **_: object) -> str:
+        place = cache / "models--maker--model" / "snapshots" / listing.commit / file.name
+        for link, to in ((blob, store), (place, blob)):
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(to)
+        return str(place)
+
+    monkeypatch.setattr(client_module.Hub, "fetched", fetched)
+    part = client.hub.part(listing, file)
+    assert _came_in_chunks(client.hub, listing, file, part, lambda count: None)
+    assert part.is_symlink()
+    part.unlink()
+    fetched(client.hub, listing, file)
+    forget([one])
+    assert (store.exists(), blob.is_symlink()) == (True, False)
+
+
+def test_a_damaged_file_that_models_share_is_left_to_them(
+    hub: Hub, client: Client, cache: Path
+) -> None:
+    folder = client.get()
+    blob, store = (folder / BIG).resolve(), cache / "shared"
+    store.write_bytes(bytes(blob.stat().st_size))
+    blob.unlink()
+    blob.symlink_to(store)
+    assert same(client.get(), hub)
+    assert not blob.is_symlink()
+    assert not any(store.read_bytes())
+
+
+def test_the_client_shares_no_files_between_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(logging, "disable", lambda _: None)
+    _quiet(Access(xet=True))
+    shown = "from huggingface_hub.utils import _shared_blobs as s; print(s.shared_blobs_enabled())"
+    done = subprocess.run([sys.executable, "-c", shown], env=os.environ, stdout=subprocess.PIPE)
+    assert done.stdout.split() == [b"False"]
+
+
 @pytest.mark.parametrize("source", ["maker/absent", f"{REPO}@nothing"])
 def test_what_is_not_there(client: Client, source: str) -> None:
     with pytest.raises(DownloadError, match=source):
@@ -330,12 +466,69 @@ def test_no_network(client: Client) -> None:
         hub.list(HubSource(REPO))
 
 
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (httpx2.ConnectError("no route"), "no connection .* cannot be reached"),
+        (httpx2.ConnectTimeout("late"), "no connection .* does not answer"),
+        (FileMetadataError("no etag"), "something else answers"),
+        (OfflineModeIsEnabled("offline"), "offline"),
+    ],
+)
+def test_no_network_once_a_file_has_come_whole(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch, cause: Exception, words: str
+) -> None:
+    """The client wants to be told about the file before it makes its link."""
+
+    def fetched(*_: object, **__: object) -> str:
+        raise LocalEntryNotFoundError("An error happened") from cause
+
+    with monkeypatch.context() as broken:
+        broken.setattr(client_module.Hub, "fetched", fetched)
+        with pytest.raises(DownloadError, match=words):
+            client.get()
+    assert same(client.get(), hub)
+    assert len(hub.gets("config.json")) == 1
+
+
 def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: Hub) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
     monkeypatch.setenv("http_proxy", hub.endpoint)
     monkeypatch.setenv("no_proxy", "")
     assert found().missing
     assert all("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8080", "hub.invalid", "https://", ""])
+def test_an_address_that_is_none(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    with pytest.raises(DownloadError, match="`HF_ENDPOINT` is no address"):
+        found()
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        # as some desktops set them side by side
+        (
+            {"ALL_PROXY": "socks://u:secret@x:1", "HTTPS_PROXY": "http://x:1"},
+            "`ALL_PROXY`.*`socks`",
+        ),
+        ({"https_proxy": "socks5h://u:secret@127.0.0.1:9"}, "`https_proxy`.*`socks5h`"),
+        ({"HTTP_PROXY": "http://u:secret@x:port"}, "cannot be read"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
+    hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: str
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(DownloadError, match=words) as caught:
+        found()
+    assert "PROXY" in caught.value.remedy or "HTTP proxy" in caught.value.remedy
+    assert "secret" not in str(caught.value)
 
 
 def test_offline(hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,6 +548,20 @@ def test_a_hub_that_is_busy_when_it_is_asked_for_a_list(hub: Hub, client: Client
     assert client.list().files
 
 
+def test_the_hubs_own_words_for_how_long_to_wait(
+    hub: Hub, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(client_module, "time", SimpleNamespace(sleep=waited.append))
+    hub.faults["api"] = [
+        faults.status(429, RateLimit='"api";r=0;t=40', RateLimit_Policy='"api";q=500;w=300'),
+        faults.status(429, RateLimit='"api";r=0;t=40', Retry_After="7"),
+        faults.status(429, RateLimit="nonsense"),
+    ]
+    assert client.list().files
+    assert waited == [41.0, 7.0, client_module.FIRST_WAIT * 4]
+
+
 def test_a_repository_without_safetensors(hub: Hub, client: Client) -> None:
     (hub.repos[REPO].folder / BIG).rename(hub.repos[REPO].folder / "model.gguf")
     with pytest.raises(UnsupportedModelError, match="GGUF"):
@@ -372,3 +579,72 @@ def test_room_is_given_back_but_not_what_was_there_before(
     client.get()
     assert forget([one]) == 1 << 20
     assert client.hub.found(client.list()).here == {"config.json", "tokenizer.json"}
+
+
+@pytest.fixture
+def no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on exFAT, or on Windows for who is no developer."""
+    monkeypatch.setenv("HF_HUB_DISABLE_SYMLINKS", "1")  # in the child
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_SYMLINKS", True)
+
+
+@pytest.mark.usefixtures("no_links")
+def test_without_links_nothing_is_stored_twice(hub: Hub, cache: Path) -> None:
+    one = found()
+    assert same(get(one), hub)
+    assert not list(cache.rglob("*.incomplete"))
+    assert one.listing.bytes <= stored(cache) < one.listing.bytes + 1000
+    assert forget([one]) == one.listing.bytes
+    assert stored(cache) < 1000
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_copy_goes_with_the_blob_that_it_was_made_of(
+    hub: Hub, client: Client, cache: Path
+) -> None:
+    """Where links were possible when the file came, or an earlier version fetched it."""
+    listing = client.list()
+    one = client.hub.found(listing)
+    served = hub.repos[REPO].folder
+    for file in listing.files:
+        client.hub.blob(listing, file).parent.mkdir(parents=True, exist_ok=True)
+        client.hub.blob(listing, file).write_bytes((served / file.name).read_bytes())
+    assert same(client.get(), hub)
+    forget([one])
+    assert stored(cache) < 1000
+
+
+@pytest.mark.parametrize(
+    ("there", "weights"),
+    [
+        (["model", "mtp"], ["model"]),  # no index names the other one
+        (["index", "model-1", "mtp"], ["model-1", "mtp"]),
+        (["index", "pytorch_model-1"], ["pytorch_model-1"]),
+        (["index", "model-1", "consolidated", "adapter_model"], ["model-1"]),
+        (["index", "model-1", "model"], ["model-1", "model"]),
+    ],
+)
+def test_which_files_are_weights(there: list[str], weights: list[str]) -> None:
+    names = [f"{name}.safetensors" for name in there if name != "index"]
+    names += ["model.safetensors.index.json"] * ("index" in there)
+    chosen = needed(REPO, [RemoteFile(name, 1, "ab") for name in names])
+    assert [file.name for file in chosen if file.name.endswith("s")] == [
+        f"{name}.safetensors" for name in weights
+    ]
+
+
+@pytest.mark.parametrize(
+    "there",
+    [[], ["mtp.safetensors"], ["adapter_model.safetensors", "model.safetensors.index.json"]],
+)
+def test_what_are_no_weights(there: list[str]) -> None:
+    with pytest.raises(UnsupportedModelError, match="model"):
+        needed(REPO, [RemoteFile(name, 1, "ab") for name in there])
+
+
+@pytest.mark.parametrize("etag", ["../../x", ""])
+def test_a_file_whose_contents_would_lead_elsewhere_is_none(etag: str) -> None:
+    with pytest.raises(ValueError, match="no file"):
+        RemoteFile("config.json", 7, etag)
+    with pytest.raises(ValueError, match="no file"):
+        RemoteFile("../config.json", 7, "ab")

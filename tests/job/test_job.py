@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app import catalog
+from app import catalog, download
 from app.bundled import Bundled
 from app.catalog import HubSource
 from app.download import MARGIN, Access
@@ -346,6 +346,38 @@ def test_nothing_begins_or_moves_in_a_folder_that_is_not_there(tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
+def test_the_originals_go_from_every_cache_that_they_came_to(
+    hub: Hub, cache: Path, root: Path, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a full disk advises: `HF_HOME` elsewhere, where a tool of the hub's has been already."""
+    assert MODEL.target
+
+    def use(name: str) -> Path:
+        monkeypatch.setenv("HF_HOME", str(cache.parent / name))
+        return cache.parent / name
+
+    def stored(folder: Path) -> set[Path]:
+        return {f for f in folder.rglob("*") if f.is_file() and f.stat().st_size > 1000}
+
+    second = use("second")
+    found = download.look([MODEL.target], tools.access)
+    small = replace(found[0].listing, files=found[0].listing.files[:-1])
+    download.fetch([small], tools.access, margin=0)
+    kept = stored(second)
+    assert kept
+    first = use("first")
+    hub.always[BIG] = faults.status(404)
+    for name in ("first", "second", "first"):
+        use(name)
+        with pytest.raises(DownloadError, match="not on"):
+            start(root, tools).run()
+    assert stored(first)
+    hub.always.clear()
+    use("second")
+    start(root, tools).run()
+    assert (stored(first), stored(second)) == (set(), kept)
+
+
 def test_what_is_made_already_stays_where_it_is(hub: Hub, root: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError):
         start(root, Tools(check=Checks(ok=False), convert=quickly, margin=0)).run()
@@ -466,6 +498,20 @@ def test_shards_vision_and_mtp(
     assert len(shards) == 3
     assert shards | {"model.safetensors.index.json", "tokenizer.json"} <= fetched
     assert not fetched & {"README.md", "consolidated.bin"}
+
+
+def test_a_shard_by_another_name(
+    hub: Hub, sharded: Path, cache: Path, root: Path, converter: Tools
+) -> None:
+    """As `mtp.safetensors`, which some save beside the weights; the index knows."""
+    last = next(sharded.glob("model-00003*"))
+    index = sharded / "model.safetensors.index.json"
+    index.write_text(index.read_text().replace(last.name, "mtp.safetensors"))
+    last.rename(sharded / "mtp.safetensors")
+    for name in ("consolidated.safetensors", "adapter_model.safetensors"):
+        (sharded / name).write_bytes(b"not needed")
+    start(root, converter).run()
+    assert not hub.gets("consolidated.safetensors") + hub.gets("adapter_model.safetensors")
 
 
 def test_a_shard_that_the_repository_lacks(
