@@ -22,13 +22,10 @@ from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import FOLDED, AnswerView, Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.column import edge
-from app.ui.look.controls import holds_focus
+from app.ui.look.controls import holds_focus, is_followed
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
-
-_NEAR: Final = 48
-"""Pixels from the bottom within which new text keeps the view at the bottom."""
 
 _NEAR_S: Final = 0.01
 """How long one turn of the event loop works at messages that are not seen yet..."""
@@ -79,7 +76,8 @@ class ChatView(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Page Up and Down scroll it from anywhere
         self.live_of: Callable[[Turn], LiveTurn | None] = lambda turn: None
         self.send_with: Callable[[], str] = lambda: "enter"
-        self._follow = True
+        self._follow = True  # new text keeps the view at the bottom
+        self._at = 0  # where the view was last
         self._turns: list[Turn] = []
         self._beside: Callable[[Turn], Sequence[Turn]] = lambda turn: (turn,)
         self._heights: dict[str, int] = {}  # by the turn's id, as measured or else estimated
@@ -221,6 +219,7 @@ class ChatView(QScrollArea):
                 if not self._fill(anchor):
                     break
         finally:
+            self._at = self.verticalScrollBar().value()
             self._arranging = False
 
     def _place_welcome(self) -> int:
@@ -382,7 +381,8 @@ class ChatView(QScrollArea):
     def _moved(self, value: int) -> None:
         if self._arranging:
             return
-        self._follow = value >= self.verticalScrollBar().maximum() - _NEAR
+        self._follow = is_followed(self.verticalScrollBar(), self._at)
+        self._at = value
         self._arrange()
 
     def _place_button(self) -> None:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QLayout,
+    QScrollBar,
     QSizePolicy,
     QToolButton,
     QWidget,
@@ -24,6 +25,9 @@ from app.ui.look.labels import tip
 from app.ui.look.language import tr
 
 _ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+_NEAR: Final = 48
+"""Pixels from the end of a text within which scrolling down leads to following it."""
 
 
 def press_focused(event: QKeyEvent) -> bool:
@@ -42,6 +46,15 @@ def holds_focus(widget: QWidget) -> bool:
     """Whether the focus is within a widget."""
     focused = QApplication.focusWidget()
     return focused is not None and widget.isAncestorOf(focused)
+
+
+def is_followed(bar: QScrollBar, before: int) -> bool:
+    """Whether what `bar` scrolls is kept at its end as it grows, now that it was at `before`.
+
+    Going up always leaves the end: a touchpad does so by a few pixels at a time.
+    """
+    near = 0 if bar.value() < before else _NEAR
+    return bar.value() >= bar.maximum() - near
 
 
 def order_tabs(layout: QLayout) -> None:

@@ -547,6 +547,29 @@ def test_the_button_to_the_newest_text_covers_no_words(
     assert view.viewport().height() == 600
 
 
+@pytest.mark.parametrize("step", [8, 30, 60])
+def test_the_end_is_left_by_small_steps_of_a_touchpad(
+    view: ChatView, wait_until: WaitUntil, step: int
+) -> None:
+    conversation = Conversation()
+    answer = conversation.answer(conversation.ask("One?"))
+    answer.text = "word word\n\n" * 60
+    view.resize(400, 600)
+    view.show_path(conversation.path())
+    wait_until(lambda: view.answers[0].rendered)
+    bar, middle = view.verticalScrollBar(), QPointF(200, 200)
+    assert bar.value() == bar.maximum()
+    for _ in range(10):
+        before = bar.value()
+        turn(view.viewport(), middle, down=step)
+        view.answers[0].grow("more\n\n", "")
+        assert bar.value() < before
+    while bar.value() < bar.maximum():  # and followed again from near it
+        turn(view.viewport(), middle, down=-step)
+    view.answers[0].grow("more\n\n" * 9, "")
+    assert bar.value() == bar.maximum()
+
+
 def test_a_larger_text_is_larger_in_messages(
     view: ChatView, look: Theme, wait_until: WaitUntil
 ) -> None:
