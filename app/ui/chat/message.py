@@ -115,6 +115,7 @@ class Question(QWidget):
         self._view.installEventFilter(self)
         self._rewriting = False  # the text is there again, and not yet as long as it is
         self._view.grown.connect(self._written)
+        self._view.caret_moved.connect(self._unfold_to_caret)
         self._fold = IconButton(
             "chevron-down", "Show the whole question", kind="fold", text="Show all", size=14
         )
@@ -259,6 +260,10 @@ class Question(QWidget):
         self._fold.setText(tr("Show less" if whole else "Show all"))
         self._show_part()
         self.unfolded.emit(whole)
+
+    def _unfold_to_caret(self) -> None:
+        if not self._seen.rect().contains(self._view.cursorRect().center()):
+            self.unfold()
 
     def _show_part(self) -> None:
         if self._rewriting:  # short for a moment: the button would go, and with it the focus

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -22,10 +22,11 @@ from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import FOLDED, AnswerView, Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.column import edge
-from app.ui.look.controls import holds_focus, is_followed
+from app.ui.look.controls import holds_focus, is_followed, link_tabs
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
+from app.ui.markdown.text_view import TextView
 
 _NEAR_S: Final = 0.01
 """How long one turn of the event loop works at messages that are not seen yet..."""
@@ -183,6 +184,18 @@ class ChatView(QScrollArea):
         if not bar.value() + Space.XL < y < bar.value() + room - 2 * Space.XL:
             self._follow = False
             bar.setValue(y - room // 3)
+
+    def show_caret(self, text: TextView) -> None:
+        """Scroll just so far that the caret in a message's text is seen."""
+        self._arrange()
+        caret, bar = text.cursorRect(), self.verticalScrollBar()
+        top = text.mapTo(self._page, caret.topLeft()).y() - Space.XL
+        bottom = top + caret.height() + 2 * Space.XL
+        bar.setValue(min(top, max(bar.value(), bottom - self.viewport().height())))
+
+    def order_tabs(self) -> None:
+        """Have Tab go through the messages as they are read: the newest are made first."""
+        link_tabs(self._stops())
 
     def go_down(self) -> None:
         self._follow = True
@@ -345,10 +358,21 @@ class ChatView(QScrollArea):
         if turn.id in self._unfolded:
             message.unfold()
         message.unfolded.connect(partial(self._keep_unfolded, turn))
+        for text, _ in message.texts:
+            text.caret_moved.connect(partial(self.show_caret, text))
         message.resize(self._width, 40)
         message.show()
         self._shown[turn.id] = message
         return message
+
+    def _stops(self) -> Iterator[QWidget]:
+        """What Tab leads to on the page."""
+        yield self._page
+        for turn in self._turns:
+            if turn is self._start:
+                yield from _stops_in(self._divider)
+            if turn.id in self._shown:
+                yield from _stops_in(self._shown[turn.id])
 
     def _keep_unfolded(self, turn: Turn, unfolded: bool) -> None:
         """It stays so when its widget is let go and made again."""
@@ -392,3 +416,7 @@ class ChatView(QScrollArea):
         self._down.adjustSize()
         x = (self.viewport().width() - self._down.width()) // 2
         self._down.move(x, self.height() - (_STRIP + self._down.height()) // 2)
+
+
+def _stops_in(part: QWidget) -> Iterator[QWidget]:
+    return (w for w in part.findChildren(QWidget) if w.focusPolicy() & Qt.FocusPolicy.TabFocus)

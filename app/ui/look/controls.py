@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -59,8 +59,13 @@ def is_followed(bar: QScrollBar, before: int) -> bool:
 
 def order_tabs(layout: QLayout) -> None:
     """Have Tab go through a layout as it is read: Qt goes by when each was made."""
+    link_tabs(_in_order(layout))
+
+
+def link_tabs(stops: Iterable[QWidget]) -> None:
+    """Have Tab go from one of these to the next."""
     before: QWidget | None = None
-    for widget in _in_order(layout):
+    for widget in stops:
         if before is not None:
             QWidget.setTabOrder(before, widget)
         before = widget
@@ -84,6 +89,12 @@ def repolish(widget: QWidget) -> None:
     """Have the style read the widget's properties again."""
     widget.style().unpolish(widget)
     widget.style().polish(widget)
+
+
+def is_paging(event: QKeyEvent) -> bool:
+    """Whether a key scrolls by a page."""
+    keys = QKeySequence.StandardKey
+    return event.matches(keys.MoveToPreviousPage) or event.matches(keys.MoveToNextPage)
 
 
 def is_text(event: QKeyEvent) -> bool:

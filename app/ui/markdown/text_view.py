@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from app.ui.look import theme
+from app.ui.look.controls import is_paging
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import MONO, RADIUS, Size, Space
 from app.ui.markdown import markers, table
@@ -38,12 +39,20 @@ _BAR: Final = 3.0  # px of the bar beside a quote
 _LONG: Final = 400
 """Height in px from which on code has a copy button below it too."""
 
+_CARET: Final = frozenset(
+    (
+        Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home,
+        Qt.Key.Key_End,
+    )
+)  # fmt: skip
+
 
 class TextView(QTextBrowser):
     """`source` gives the text as it was written: what is copied when all is selected."""
 
     link_chosen = Signal(str)
     wrap_chosen = Signal(bool)  # of long lines of code
+    caret_moved = Signal()  # by a key, or sought by one
 
     def __init__(
         self, name: str, source: Callable[[], str] = str, parent: QWidget | None = None
@@ -168,10 +177,13 @@ class TextView(QTextBrowser):
         return result
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        before = self.textCursor().position()
+        if is_paging(event):  # the chat scrolls, not the message
+            event.ignore()
+            return
         super().keyPressEvent(event)
-        if self.textCursor().position() != before:
+        if event.key() in _CARET:  # it is sought also where it cannot go on
             self.reveal(self.textCursor())
+            self.caret_moved.emit()
 
     def event(self, event: QEvent) -> bool:
         # Escape belongs to the window (Stop), not to a selection.
