@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent, QTextCursor
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -85,6 +85,8 @@ class ChatView(QScrollArea):
         self._shown: dict[str, Question | AnswerView] = {}
         self._unfolded: set[str] = set()  # ids of turns of which all is shown
         self._width = 0
+        # Of the line at the top when the width was another one last.
+        self._read: tuple[TextView, QTextCursor] | None = None
         self._arranging = False
         self._made, self._began = False, 0.0  # of one turn: whether any was made, and its begin
         # Qt is still in the middle of laying out when it tells a new size.
@@ -224,9 +226,10 @@ class ChatView(QScrollArea):
             return
         self._arranging = True
         try:
-            self._place_button()
-            self._set_width()
             anchor = None if self._follow else self._anchor()
+            self._place_button()
+            if self._set_width() and anchor is not None and self._turns:
+                anchor = self._rewrapped(*anchor)
             self._made, self._began = False, time.thread_time()
             for _ in range(4):
                 if not self._fill(anchor):
@@ -312,6 +315,40 @@ class ChatView(QScrollArea):
         at = next((i for i in range(len(self._turns)) if tops[i + 1] > seen), 0)
         return at, seen - tops[at]
 
+    def _rewrapped(self, at: int, above: int) -> tuple[int, int]:
+        """What `_anchor` gave before the width was another one, now: the line that is read stays.
+
+        What of a message wraps and what does not is not spread evenly, so it goes by the text.
+        """
+        message = self._shown.get(self._turns[at].id)
+        if message is None or above <= 0:
+            return at, above
+        before, line = message.height(), self._line_at(message, above)
+        height = self._heights[message.turn.id] = self._measure(message)
+        message.resize(self._width, height)
+        if line is not None:
+            text, sign, below = line
+            return at, text.mapTo(message, text.cursorRect(sign).topLeft()).y() + below
+        in_head = above < before // 2  # or else below its text
+        return at, above if in_head else above + height - before
+
+    def _line_at(
+        self, message: Question | AnswerView, y: int
+    ) -> tuple[TextView, QTextCursor, int] | None:
+        """The line of a text that is at this height of its message, by a sign of it, and how far
+        into it that is."""
+        for text, _ in message.texts:
+            inside = y - text.mapTo(message, QPoint(0, 0)).y()
+            if text.isVisibleTo(message) and 0 <= inside < text.height():
+                sign = text.cursorForPosition(QPoint(0, inside))
+                line = text.cursorRect(sign).top()
+                # Of many widths, one after the other, each would begin a line a little earlier.
+                kept = self._read
+                if not kept or kept[0] is not text or text.cursorRect(kept[1]).top() != line:
+                    self._read = kept = text, sign
+                return *kept, inside - line
+        return None
+
     def _estimate(self, turn: Turn) -> int:
         """Of a message that was not seen yet."""
         a_line = max(20, self._width // 8)
@@ -392,12 +429,15 @@ class ChatView(QScrollArea):
         message.hide()
         message.deleteLater()
 
-    def _set_width(self) -> None:
+    def _set_width(self) -> bool:
+        """Whether it is another one."""
         # The view's own width: the scroll bar has its room beside the text, there or not.
         width = self.width() - 2 * edge(self.width())
-        if width != self._width:
+        changed = width != self._width
+        if changed:
             self._width = width
             self._heights.clear()
+        return changed
 
     def _left(self) -> int:
         return edge(self.width())
