@@ -26,6 +26,7 @@ from app.ui.look.controls import holds_focus, is_followed, link_tabs
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
+from app.ui.markdown.dragging import DragScroll
 from app.ui.markdown.text_view import TextView
 
 _NEAR_S: Final = 0.01
@@ -110,6 +111,7 @@ class ChatView(QScrollArea):
         self._down.clicked.connect(self.go_down)
         self._down.hide()
         self.verticalScrollBar().valueChanged.connect(self._moved)
+        self._drag = DragScroll(self)
 
     @property
     def answers(self) -> list[AnswerView]:
@@ -397,6 +399,7 @@ class ChatView(QScrollArea):
         message.unfolded.connect(partial(self._keep_unfolded, turn))
         for text, _ in message.texts:
             text.caret_moved.connect(partial(self.show_caret, text))
+            self._drag.watch(text)
         message.resize(self._width, 40)
         message.show()
         self._shown[turn.id] = message

@@ -132,6 +132,12 @@ class DocumentWriter:
         """Those that stay where they are; only the last may be open."""
         return self._closed
 
+    @property
+    def firm(self) -> int:
+        """A position up to which nothing is taken back."""
+        table = self._closed_place.table
+        return table.start if table else self._closed_end
+
     # --- plain text ---------------------------------------------------------------
 
     def open_plain(self) -> None:

@@ -16,6 +16,7 @@ from app.ui.look.labels import beside_rule, note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.copying import difference
+from app.ui.markdown.dragging import DragScroll
 from app.ui.markdown.markdown_view import MarkdownView
 from app.ui.markdown.plain_view import PlainView
 from app.ui.markdown.text_view import TextView
@@ -74,6 +75,9 @@ class Lane(QFrame):
         self._at, self._followed = 0, True
         self._area.verticalScrollBar().valueChanged.connect(self._moved)
         self._area.verticalScrollBar().rangeChanged.connect(self._follow)
+        drag = DragScroll(self._area)
+        for view in (self.thoughts, self.body):
+            drag.watch(view)
         figures = Flow(spacing=Space.S)  # large words stand below each other
         figures.addWidget(self.time)
         figures.addWidget(self.about)
