@@ -115,6 +115,9 @@ class DocumentWriter:
         self.document.clear()
         self.document.setIndentWidth(formats.indent())
         self.document.setDefaultFont(theme.font(Size.BODY))
+        option = self.document.defaultTextOption()
+        option.setTabStopDistance(formats.tab_stop())
+        self.document.setDefaultTextOption(option)
         self._cursor = QTextCursor(self.document)
         self._place = self._closed_place = _Place()
         self._decorations: list[Decoration] = []
