@@ -279,7 +279,7 @@ class Question(QWidget):
 
     def _copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
-        self._copy.confirm()
+        self._copy.confirm("The question is copied.")
 
     def _fit(self) -> None:
         widest = round(self.width() * 0.85) - 2 * Space.L
@@ -541,7 +541,7 @@ class AnswerView(QWidget):
 
     def _copy_answer(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
-        self._copy.confirm()
+        self._copy.confirm("The answer is copied.")
 
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())

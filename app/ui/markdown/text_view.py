@@ -350,7 +350,7 @@ class TextView(QTextBrowser):
     def _copy_code(self, index: int, button: IconButton) -> None:
         code = self._decorations[self._codes()[index]]
         QGuiApplication.clipboard().setText(plain_text(self.document(), code.start, code.end))
-        button.confirm()
+        button.confirm("The code is copied.")
 
 
 class _Buttons(NamedTuple):

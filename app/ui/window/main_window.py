@@ -52,7 +52,7 @@ from app.ui.chat.chats import Chats
 from app.ui.chat.composer import Composer, local_files
 from app.ui.chat.context import Context
 from app.ui.chat.find import FindBar
-from app.ui.look import theme, words
+from app.ui.look import announce, theme, words
 from app.ui.look.column import Column
 from app.ui.look.controls import is_paging, is_text, press_focused
 from app.ui.look.language import tr
@@ -614,6 +614,7 @@ class MainWindow(QMainWindow):
     def _copy_last(self) -> None:
         if (answer := self.controller.current.last_answer) is not None:
             QGuiApplication.clipboard().setText(answer.text)
+            announce.say(self.chats, tr("The answer is copied."))
 
     def _enable_actions(self) -> None:
         chat, actions = self.controller.current, self.actions_
