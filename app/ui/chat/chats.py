@@ -8,8 +8,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.conversation import Conversation, Turn
+from app.errors import SlipstreamError
 from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.view import ChatView
+from app.ui.look import announce, words
+from app.ui.look.language import tr
 
 KEPT: Final = 4
 """Views of chats that were looked at last; those of others are made again."""
@@ -73,8 +76,34 @@ class Chats(QStackedWidget):
         turn = live.turn
         self._live[turn.id] = live
         live.ended.connect(lambda: self._live.pop(turn.id, None))
+        self._announce(live)
         for view in self._views.values():
             view.renew(turn)
+
+    def _announce(self, live: LiveTurn) -> None:
+        """Have it said that its text begins, and how it ends."""
+        begins = tr("The answer goes on." if live.turn.text else "The answer begins.")
+
+        def begin(text: str, reasoning: str) -> None:
+            if text:
+                live.grew.disconnect(begin)
+                self._say(live, begins)
+
+        def end() -> None:
+            error = live.turn.error
+            if isinstance(error, SlipstreamError):
+                self._say(live, words.quoted(f"{error.message} {error.remedy}"), urgent=True)
+            else:
+                ended = tr("The answer has ended.")
+                self._say(live, f"{ended} {tr(words.finish_note(live.turn))}".strip())
+
+        live.grew.connect(begin)
+        live.ended.connect(end)
+
+    def _say(self, live: LiveTurn, text: str, *, urgent: bool = False) -> None:
+        chat = live.conversation
+        on_view = self._views.get(chat.id) is self.currentWidget()
+        announce.say(self, text if on_view else f"“{chat.title}”: {text}", urgent=urgent)
 
     def _live_of(self, turn: Turn) -> LiveTurn | None:
         return self._live.get(turn.id)

@@ -30,7 +30,7 @@ from app.drafting import Attachment, Draft
 from app.errors import AttachmentError
 from app.ui.chat.chips import Chips
 from app.ui.look import theme, words
-from app.ui.look.controls import Elided, repolish
+from app.ui.look.controls import Elided, is_paging, repolish
 from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
@@ -97,6 +97,9 @@ class Field(QTextEdit):
         plain = modifiers == Qt.KeyboardModifier.NoModifier and self.send_with == "enter"
         if enter and (control or plain):
             self.send_wanted.emit()
+            return
+        if is_paging(event) and not self.verticalScrollBar().maximum():  # the chat scrolls
+            event.ignore()
             return
         super().keyPressEvent(event)
 

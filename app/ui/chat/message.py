@@ -115,6 +115,7 @@ class Question(QWidget):
         self._view.installEventFilter(self)
         self._rewriting = False  # the text is there again, and not yet as long as it is
         self._view.grown.connect(self._written)
+        self._view.caret_moved.connect(self._unfold_to_caret)
         self._fold = IconButton(
             "chevron-down", "Show the whole question", kind="fold", text="Show all", size=14
         )
@@ -260,6 +261,10 @@ class Question(QWidget):
         self._show_part()
         self.unfolded.emit(whole)
 
+    def _unfold_to_caret(self) -> None:
+        if not self._seen.rect().contains(self._view.cursorRect().center()):
+            self.unfold()
+
     def _show_part(self) -> None:
         if self._rewriting:  # short for a moment: the button would go, and with it the focus
             return
@@ -274,7 +279,7 @@ class Question(QWidget):
 
     def _copy_text(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
-        self._copy.confirm()
+        self._copy.confirm("The question is copied.")
 
     def _fit(self) -> None:
         widest = round(self.width() * 0.85) - 2 * Space.L
@@ -536,7 +541,7 @@ class AnswerView(QWidget):
 
     def _copy_answer(self) -> None:
         QGuiApplication.clipboard().setText(self.turn.text)
-        self._copy.confirm()
+        self._copy.confirm("The answer is copied.")
 
     def sizeHint(self) -> QSize:
         return QSize(theme.COLUMN, super().sizeHint().height())

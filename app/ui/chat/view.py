@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent, QTextCursor
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -22,13 +22,12 @@ from app.ui.chat.live_turn import LiveTurn
 from app.ui.chat.message import FOLDED, AnswerView, Question
 from app.ui.chat.welcome import Welcome
 from app.ui.look.column import edge
-from app.ui.look.controls import holds_focus
+from app.ui.look.controls import holds_focus, is_followed, link_tabs
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Space
-
-_NEAR: Final = 48
-"""Pixels from the bottom within which new text keeps the view at the bottom."""
+from app.ui.markdown.dragging import DragScroll
+from app.ui.markdown.text_view import TextView
 
 _NEAR_S: Final = 0.01
 """How long one turn of the event loop works at messages that are not seen yet..."""
@@ -79,13 +78,16 @@ class ChatView(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Page Up and Down scroll it from anywhere
         self.live_of: Callable[[Turn], LiveTurn | None] = lambda turn: None
         self.send_with: Callable[[], str] = lambda: "enter"
-        self._follow = True
+        self._follow = True  # new text keeps the view at the bottom
+        self._at = 0  # where the view was last
         self._turns: list[Turn] = []
         self._beside: Callable[[Turn], Sequence[Turn]] = lambda turn: (turn,)
         self._heights: dict[str, int] = {}  # by the turn's id, as measured or else estimated
         self._shown: dict[str, Question | AnswerView] = {}
         self._unfolded: set[str] = set()  # ids of turns of which all is shown
         self._width = 0
+        # Of the line at the top when the width was another one last.
+        self._read: tuple[TextView, QTextCursor] | None = None
         self._arranging = False
         self._made, self._began = False, 0.0  # of one turn: whether any was made, and its begin
         # Qt is still in the middle of laying out when it tells a new size.
@@ -109,6 +111,7 @@ class ChatView(QScrollArea):
         self._down.clicked.connect(self.go_down)
         self._down.hide()
         self.verticalScrollBar().valueChanged.connect(self._moved)
+        self._drag = DragScroll(self)
 
     @property
     def answers(self) -> list[AnswerView]:
@@ -186,6 +189,18 @@ class ChatView(QScrollArea):
             self._follow = False
             bar.setValue(y - room // 3)
 
+    def show_caret(self, text: TextView) -> None:
+        """Scroll just so far that the caret in a message's text is seen."""
+        self._arrange()
+        caret, bar = text.cursorRect(), self.verticalScrollBar()
+        top = text.mapTo(self._page, caret.topLeft()).y() - Space.XL
+        bottom = top + caret.height() + 2 * Space.XL
+        bar.setValue(min(top, max(bar.value(), bottom - self.viewport().height())))
+
+    def order_tabs(self) -> None:
+        """Have Tab go through the messages as they are read: the newest are made first."""
+        link_tabs(self._stops())
+
     def go_down(self) -> None:
         self._follow = True
         self._arrange()
@@ -213,14 +228,16 @@ class ChatView(QScrollArea):
             return
         self._arranging = True
         try:
-            self._place_button()
-            self._set_width()
             anchor = None if self._follow else self._anchor()
+            self._place_button()
+            if self._set_width() and anchor is not None and self._turns:
+                anchor = self._rewrapped(*anchor)
             self._made, self._began = False, time.thread_time()
             for _ in range(4):
                 if not self._fill(anchor):
                     break
         finally:
+            self._at = self.verticalScrollBar().value()
             self._arranging = False
 
     def _place_welcome(self) -> int:
@@ -300,6 +317,40 @@ class ChatView(QScrollArea):
         at = next((i for i in range(len(self._turns)) if tops[i + 1] > seen), 0)
         return at, seen - tops[at]
 
+    def _rewrapped(self, at: int, above: int) -> tuple[int, int]:
+        """What `_anchor` gave before the width was another one, now: the line that is read stays.
+
+        What of a message wraps and what does not is not spread evenly, so it goes by the text.
+        """
+        message = self._shown.get(self._turns[at].id)
+        if message is None or above <= 0:
+            return at, above
+        before, line = message.height(), self._line_at(message, above)
+        height = self._heights[message.turn.id] = self._measure(message)
+        message.resize(self._width, height)
+        if line is not None:
+            text, sign, below = line
+            return at, text.mapTo(message, text.cursorRect(sign).topLeft()).y() + below
+        in_head = above < before // 2  # or else below its text
+        return at, above if in_head else above + height - before
+
+    def _line_at(
+        self, message: Question | AnswerView, y: int
+    ) -> tuple[TextView, QTextCursor, int] | None:
+        """The line of a text that is at this height of its message, by a sign of it, and how far
+        into it that is."""
+        for text, _ in message.texts:
+            inside = y - text.mapTo(message, QPoint(0, 0)).y()
+            if text.isVisibleTo(message) and 0 <= inside < text.height():
+                sign = text.cursorForPosition(QPoint(0, inside))
+                line = text.cursorRect(sign).top()
+                # Of many widths, one after the other, each would begin a line a little earlier.
+                kept = self._read
+                if not kept or kept[0] is not text or text.cursorRect(kept[1]).top() != line:
+                    self._read = kept = text, sign
+                return *kept, inside - line
+        return None
+
     def _estimate(self, turn: Turn) -> int:
         """Of a message that was not seen yet."""
         a_line = max(20, self._width // 8)
@@ -346,10 +397,22 @@ class ChatView(QScrollArea):
         if turn.id in self._unfolded:
             message.unfold()
         message.unfolded.connect(partial(self._keep_unfolded, turn))
+        for text, _ in message.texts:
+            text.caret_moved.connect(partial(self.show_caret, text))
+            self._drag.watch(text)
         message.resize(self._width, 40)
         message.show()
         self._shown[turn.id] = message
         return message
+
+    def _stops(self) -> Iterator[QWidget]:
+        """What Tab leads to on the page."""
+        yield self._page
+        for turn in self._turns:
+            if turn is self._start:
+                yield from _stops_in(self._divider)
+            if turn.id in self._shown:
+                yield from _stops_in(self._shown[turn.id])
 
     def _keep_unfolded(self, turn: Turn, unfolded: bool) -> None:
         """It stays so when its widget is let go and made again."""
@@ -369,12 +432,15 @@ class ChatView(QScrollArea):
         message.hide()
         message.deleteLater()
 
-    def _set_width(self) -> None:
+    def _set_width(self) -> bool:
+        """Whether it is another one."""
         # The view's own width: the scroll bar has its room beside the text, there or not.
         width = self.width() - 2 * edge(self.width())
-        if width != self._width:
+        changed = width != self._width
+        if changed:
             self._width = width
             self._heights.clear()
+        return changed
 
     def _left(self) -> int:
         return edge(self.width())
@@ -382,7 +448,8 @@ class ChatView(QScrollArea):
     def _moved(self, value: int) -> None:
         if self._arranging:
             return
-        self._follow = value >= self.verticalScrollBar().maximum() - _NEAR
+        self._follow = is_followed(self.verticalScrollBar(), self._at)
+        self._at = value
         self._arrange()
 
     def _place_button(self) -> None:
@@ -392,3 +459,7 @@ class ChatView(QScrollArea):
         self._down.adjustSize()
         x = (self.viewport().width() - self._down.width()) // 2
         self._down.move(x, self.height() - (_STRIP + self._down.height()) // 2)
+
+
+def _stops_in(part: QWidget) -> Iterator[QWidget]:
+    return (w for w in part.findChildren(QWidget) if w.focusPolicy() & Qt.FocusPolicy.TabFocus)

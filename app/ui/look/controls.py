@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QLayout,
+    QScrollBar,
     QSizePolicy,
     QToolButton,
     QWidget,
@@ -24,6 +25,9 @@ from app.ui.look.labels import tip
 from app.ui.look.language import tr
 
 _ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+_NEAR: Final = 48
+"""Pixels from the end of a text within which scrolling down leads to following it."""
 
 
 def press_focused(event: QKeyEvent) -> bool:
@@ -44,10 +48,24 @@ def holds_focus(widget: QWidget) -> bool:
     return focused is not None and widget.isAncestorOf(focused)
 
 
+def is_followed(bar: QScrollBar, before: int) -> bool:
+    """Whether what `bar` scrolls is kept at its end as it grows, now that it was at `before`.
+
+    Going up always leaves the end: a touchpad does so by a few pixels at a time.
+    """
+    near = 0 if bar.value() < before else _NEAR
+    return bar.value() >= bar.maximum() - near
+
+
 def order_tabs(layout: QLayout) -> None:
     """Have Tab go through a layout as it is read: Qt goes by when each was made."""
+    link_tabs(_in_order(layout))
+
+
+def link_tabs(stops: Iterable[QWidget]) -> None:
+    """Have Tab go from one of these to the next."""
     before: QWidget | None = None
-    for widget in _in_order(layout):
+    for widget in stops:
         if before is not None:
             QWidget.setTabOrder(before, widget)
         before = widget
@@ -71,6 +89,12 @@ def repolish(widget: QWidget) -> None:
     """Have the style read the widget's properties again."""
     widget.style().unpolish(widget)
     widget.style().polish(widget)
+
+
+def is_paging(event: QKeyEvent) -> bool:
+    """Whether a key scrolls by a page."""
+    keys = QKeySequence.StandardKey
+    return event.matches(keys.MoveToPreviousPage) or event.matches(keys.MoveToNextPage)
 
 
 def is_text(event: QKeyEvent) -> bool:

@@ -11,7 +11,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from app import paths
-from app.ui.look import theme
+from app.ui.look import announce, theme
 from app.ui.look.language import tr
 
 CONFIRM_MS: Final = 1_500
@@ -100,8 +100,9 @@ class IconButton(QToolButton):
         self._icon_name = name
         self._paint_icon()
 
-    def confirm(self) -> None:
-        """Show for a moment that it was done."""
+    def confirm(self, done: str) -> None:
+        """Show for a moment that it was done; `done` says so."""
+        announce.say(self, tr(done))
         usual, self._icon_name = self._icon_name, "check"
         self._paint_icon()
         if usual != "check":

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.look import theme, words
+from app.ui.look import announce, theme, words
 from app.ui.look.controls import holds_focus
 from app.ui.look.flow import Flow
 from app.ui.look.icons import IconButton, Sign
@@ -169,6 +169,7 @@ class Notices(QWidget):
         self._all.append((notice, topic))
         self._column.addWidget(notice)
         self._arrange()
+        announce.say(self, notice.accessibleName(), urgent=level == "error")
         return notice
 
     def drop(self, topic: str) -> None:

@@ -115,6 +115,9 @@ class DocumentWriter:
         self.document.clear()
         self.document.setIndentWidth(formats.indent())
         self.document.setDefaultFont(theme.font(Size.BODY))
+        option = self.document.defaultTextOption()
+        option.setTabStopDistance(formats.tab_stop())
+        self.document.setDefaultTextOption(option)
         self._cursor = QTextCursor(self.document)
         self._place = self._closed_place = _Place()
         self._decorations: list[Decoration] = []
@@ -131,6 +134,12 @@ class DocumentWriter:
     def closed(self) -> Sequence[Decoration]:
         """Those that stay where they are; only the last may be open."""
         return self._closed
+
+    @property
+    def firm(self) -> int:
+        """A position up to which nothing is taken back."""
+        table = self._closed_place.table
+        return table.start if table else self._closed_end
 
     # --- plain text ---------------------------------------------------------------
 

@@ -38,6 +38,8 @@ CELL_PADDING: Final = 6
 EDGE: Final = " │ "
 """What parts the cells of a row that is a line."""
 
+TAB: Final = 4
+"""Columns of code from one tab stop to the next."""
 
 NUMBER_GAP: Final = 6.0
 """Px between an item's number and its text."""
@@ -70,6 +72,11 @@ class Mark(IntEnum):
 def indent() -> float:
     """Width in px of a level of lists: room for two digits and a point."""
     return _INDENT * theme.scale()
+
+
+def tab_stop() -> float:
+    """Px from one tab stop to the next."""
+    return TAB * QFontMetricsF(code_chars().font()).horizontalAdvance("0")
 
 
 def number_room(number: str, kind: str) -> float:

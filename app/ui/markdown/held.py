@@ -22,12 +22,18 @@ class HeldSheet(QObject):
     """A `stream.Sheet` before another one, which is told all of a piece at once.
 
     `shown` is called when that has come to pass: within `end`, or later where `waiting` tells so.
-    Until then no other piece may be told.
+    Until then no other piece may be told. `before` is called just before.
     """
 
-    def __init__(self, sheet: Sheet, shown: Callable[[], None], parent: QObject) -> None:
+    def __init__(
+        self,
+        sheet: Sheet,
+        before: Callable[[], None],
+        shown: Callable[[], None],
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
-        self._sheet, self._shown = sheet, shown
+        self._sheet, self._before, self._shown = sheet, before, shown
         self._calls: list[Callable[[], None]] = []
         self._formulas: set[str] = set()
         self.waiting = False
@@ -121,6 +127,7 @@ class HeldSheet(QObject):
     def _tell(self) -> None:
         calls = self._calls
         self.clear()
+        self._before()
         for call in calls:
             call()
         self._shown()

@@ -24,7 +24,7 @@ class MarkdownView(TextView):
     def __init__(self, name: str, source: Callable[[], str], parent: QWidget | None = None) -> None:
         super().__init__(name, source, parent)
         self._writer = DocumentWriter(self.document())
-        self._sheet = HeldSheet(self._writer, self._show_piece, self)
+        self._sheet = HeldSheet(self._writer, self._begin_piece, self._show_piece, self)
         self._stream = MarkdownStream(self._sheet)
         self._slices = Sliced(self, self._feed)
         self._highlighter = Highlighter(self.document())
@@ -61,6 +61,7 @@ class MarkdownView(TextView):
     def rewrite(self) -> None:
         """Write all of it again, in the palette's new colours."""
         finished = self._finished
+        self.keep_selection()
         self.restart()
         self._finished = finished
         self.add(self._source())
@@ -70,12 +71,16 @@ class MarkdownView(TextView):
         if self._sheet.waiting:
             self._slices.pause()
 
+    def _begin_piece(self) -> None:
+        self.keep_selection(self._writer.firm)
+
     def _show_piece(self) -> None:
         """A piece is on the page."""
         if self._finished and not self._slices.waiting and not self._closed:
             self._close()
             return
         self.decorate(list(self._writer.decorations))
+        self.restore_selection(whole=self.rendered)
         self._colour_closed()
         self.grown.emit()
         self._slices.go_on()
@@ -84,6 +89,7 @@ class MarkdownView(TextView):
         """Notes that have names end a text, and what refers to them is set by their names: so now
         the text is written again if there are such."""
         if (known := names(self._source())) != self._writer.names:
+            self.keep_selection()
             self.restart()
             self._writer.names = known
             self._finished = True

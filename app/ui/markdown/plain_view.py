@@ -45,9 +45,11 @@ class PlainView(TextView):
 
     def rewrite(self) -> None:
         """Write all of it again, in the palette's new colours."""
+        self.keep_selection()
         self.restart()
         self.add(self._source())
 
     def _write(self, piece: str) -> None:
         self._writer.more(piece)
+        self.restore_selection(whole=self.rendered)
         self.grown.emit()

@@ -21,9 +21,6 @@ from app.ui.markdown import formats
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.table import begins_right, spread
 
-_TAB: Final = 5
-"""Half as many letters as Qt's usual tab stop, 80 px, has at most."""
-
 PIECES: Final = (Kind.CODE, Kind.WIDE, Kind.GRID, Kind.FORMULA)
 
 BAR: Final = 10
@@ -180,7 +177,7 @@ class _Piece:
         while block.isValid() and block.position() <= piece.end:
             # What may be the widest is asked of Qt: not all letters are of one width.
             tabs = block.text().count("\t")
-            if (block.length() + tabs * _TAB) * 2 * sign > self._widest:
+            if (block.length() * 2 + tabs * formats.TAB) * sign > self._widest:
                 document.documentLayout().blockBoundingRect(block)  # lays it out, if it can be
                 if block.layout().lineCount() == 0:
                     return False

@@ -21,9 +21,10 @@ from PySide6.QtGui import (
     QTextOption,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from app.ui.look import theme
+from app.ui.look.controls import is_paging
 from app.ui.look.icons import IconButton
 from app.ui.look.theme import MONO, RADIUS, Size, Space
 from app.ui.markdown import markers, table
@@ -31,6 +32,7 @@ from app.ui.markdown.copying import markdown, plain_text
 from app.ui.markdown.document import Decoration, Kind
 from app.ui.markdown.formats import CELL_PADDING, CODE_HEADER, Mark
 from app.ui.markdown.formula import FormulaObject
+from app.ui.markdown.selection import Selection
 from app.ui.markdown.sideways import PIECES, Sideways, reach
 
 _BAR: Final = 3.0  # px of the bar beside a quote
@@ -38,12 +40,22 @@ _BAR: Final = 3.0  # px of the bar beside a quote
 _LONG: Final = 400
 """Height in px from which on code has a copy button below it too."""
 
+_CARET: Final = frozenset(
+    (
+        Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home,
+        Qt.Key.Key_End,
+    )
+)  # fmt: skip
+
 
 class TextView(QTextBrowser):
     """`source` gives the text as it was written: what is copied when all is selected."""
 
     link_chosen = Signal(str)
     wrap_chosen = Signal(bool)  # of long lines of code
+    caret_moved = Signal()  # by a key, or sought by one
+    dragged = Signal(QPointF)  # the mouse, with its button held: where on the screen
+    dropped = Signal()  # its button went up
 
     def __init__(
         self, name: str, source: Callable[[], str] = str, parent: QWidget | None = None
@@ -56,6 +68,7 @@ class TextView(QTextBrowser):
         self._placed = 0  # pieces of code whose buttons stand where they belong
         self._stands: tuple[Decoration, QRectF, bool] | None = None  # the last that was placed
         self._sideways = Sideways(self)
+        self._kept: Selection | None = None  # of a text that is being written again
         # Of the bars alone: each paragraph goes as its own words do. The other way round Qt
         # takes a bar at 0 for a text that is scrolled to its end.
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
@@ -100,6 +113,31 @@ class TextView(QTextBrowser):
                 button.hide()
         self._fit()
         self.viewport().update()
+
+    def select_to(self, mouse: QPointF) -> None:
+        """What is selected goes on to here on the screen, as if the mouse had come there."""
+        here, button = self.viewport().mapFromGlobal(mouse), Qt.MouseButton
+        move = QMouseEvent(
+            QEvent.Type.MouseMove, here, mouse, button.NoButton, button.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )  # fmt: skip
+        QApplication.sendEvent(self.viewport(), move)
+
+    def keep_selection(self, start: int = 0) -> None:
+        """The text is about to be written again from position `start` on."""
+        cursor = self.textCursor()
+        looked_at = cursor.hasSelection() or self.hasFocus()
+        if self._kept is None and looked_at and cursor.selectionEnd() >= start:
+            self._kept = Selection(self, start)
+
+    def restore_selection(self, *, whole: bool) -> None:
+        """The text, or a part of it, is written; what was selected may be there again."""
+        if self._kept is None:
+            return
+        if whole or self.document().characterCount() > self._kept.end:
+            with self._sideways.shifted(0):  # Qt would scroll to it
+                self._kept.restore()
+            self._kept = None
 
     # --- Qt ---------------------------------------------------------------------
 
@@ -165,13 +203,20 @@ class TextView(QTextBrowser):
         moved = event.type() == QEvent.Type.MouseMove and self.textCursor().position() != before
         if moved:  # it selects, maybe beyond the edge
             self.reveal(self.textCursor())
+        if event.type() == QEvent.Type.MouseButtonRelease:
+            self.dropped.emit()
+        elif event.buttons() & Qt.MouseButton.LeftButton:
+            self.dragged.emit(event.globalPosition())
         return result
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        before = self.textCursor().position()
+        if is_paging(event):  # the chat scrolls, not the message
+            event.ignore()
+            return
         super().keyPressEvent(event)
-        if self.textCursor().position() != before:
+        if event.key() in _CARET:  # it is sought also where it cannot go on
             self.reveal(self.textCursor())
+            self.caret_moved.emit()
 
     def event(self, event: QEvent) -> bool:
         # Escape belongs to the window (Stop), not to a selection.
@@ -305,7 +350,7 @@ class TextView(QTextBrowser):
     def _copy_code(self, index: int, button: IconButton) -> None:
         code = self._decorations[self._codes()[index]]
         QGuiApplication.clipboard().setText(plain_text(self.document(), code.start, code.end))
-        button.confirm()
+        button.confirm("The code is copied.")
 
 
 class _Buttons(NamedTuple):

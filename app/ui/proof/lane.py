@@ -10,11 +10,13 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QTextEdit, QVBoxLayou
 
 from app.engine import tokens_per_second
 from app.ui.look import theme, words
+from app.ui.look.controls import is_followed
 from app.ui.look.flow import Flow
 from app.ui.look.labels import beside_rule, note
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.markdown.copying import difference
+from app.ui.markdown.dragging import DragScroll
 from app.ui.markdown.markdown_view import MarkdownView
 from app.ui.markdown.plain_view import PlainView
 from app.ui.markdown.text_view import TextView
@@ -70,7 +72,12 @@ class Lane(QFrame):
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setWidget(page)
         self._area.setMinimumHeight(_LEAST)
+        self._at, self._followed = 0, True
+        self._area.verticalScrollBar().valueChanged.connect(self._moved)
         self._area.verticalScrollBar().rangeChanged.connect(self._follow)
+        drag = DragScroll(self._area)
+        for view in (self.thoughts, self.body):
+            drag.watch(view)
         figures = Flow(spacing=Space.S)  # large words stand below each other
         figures.addWidget(self.time)
         figures.addWidget(self.about)
@@ -90,7 +97,7 @@ class Lane(QFrame):
     def clear(self, state: str) -> None:
         """Begin anew; `state` is what it waits for."""
         self.text = self.reasoning = ""
-        self._marked = False
+        self._marked, self._followed = False, True
         for view in (self.thoughts, self.body):
             view.restart()
             view.setExtraSelections([])
@@ -147,8 +154,12 @@ class Lane(QFrame):
             self.thoughts.rewrite()
             self.body.rewrite()
 
+    def _moved(self, value: int) -> None:
+        self._followed = is_followed(self._area.verticalScrollBar(), self._at)
+        self._at = value
+
     def _follow(self, _: int, most: int) -> None:
-        if not self._marked:  # else that is what is to be seen
+        if self._followed and not self._marked:  # else that is what is to be seen
             self._area.verticalScrollBar().setValue(most)
 
 

@@ -52,9 +52,9 @@ from app.ui.chat.chats import Chats
 from app.ui.chat.composer import Composer, local_files
 from app.ui.chat.context import Context
 from app.ui.chat.find import FindBar
-from app.ui.look import theme, words
+from app.ui.look import announce, theme, words
 from app.ui.look.column import Column
-from app.ui.look.controls import is_text, press_focused
+from app.ui.look.controls import is_paging, is_text, press_focused
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import Size, Theme
@@ -105,8 +105,6 @@ _ROOM_FOR_NOTICES: Final = 0.4
 _ANOTHER_FOLDER: Final = "Choose another folder …"
 _UNDO: Final = "undo"
 """The topic of what offers a deletion back."""
-
-_PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 
 class MainWindow(QMainWindow):
@@ -616,6 +614,7 @@ class MainWindow(QMainWindow):
     def _copy_last(self) -> None:
         if (answer := self.controller.current.last_answer) is not None:
             QGuiApplication.clipboard().setText(answer.text)
+            announce.say(self.chats, tr("The answer is copied."))
 
     def _enable_actions(self) -> None:
         chat, actions = self.controller.current, self.actions_
@@ -900,6 +899,10 @@ class MainWindow(QMainWindow):
         self.writing.attach(local_files(event.mimeData()))
         event.acceptProposedAction()
 
+    def focusNextPrevChild(self, next: bool) -> bool:
+        self.chats.view.order_tabs()
+        return super().focusNextPrevChild(next)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """What whatever has the focus did not want."""
         if press_focused(event):
@@ -908,7 +911,7 @@ class MainWindow(QMainWindow):
             self.composer.field.setFocus()
         elif event.key() == Qt.Key.Key_Escape and self.proving.open:
             self.proving.leave()
-        elif event.key() in _PAGING:
+        elif is_paging(event):
             QApplication.sendEvent(self.chats.view.verticalScrollBar(), event)
         elif is_text(event) and not self.composer.field.hasFocus():
             self.composer.field.setFocus()

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QImage, QPaintEvent, QTextCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -154,6 +154,38 @@ def test_what_is_seen_stays_while_heights_become_known(
         before = first.y() - view.verticalScrollBar().value()
         view._arrange()
         assert abs(first.y() - view.verticalScrollBar().value() - before) <= 2
+
+
+@pytest.mark.parametrize("at", [0.3, 0.5, 0.8])
+def test_what_is_read_stays_where_it_is_at_another_width(
+    view: ChatView, wait_until: WaitUntil, at: float
+) -> None:
+    conversation = Conversation()
+    code = "```python\n" + "x = 1\n" * 40 + "```\n\n"
+    for i in range(8):
+        prose = [f"{i}.{n}: " + "words of it " * 25 + "\n\n" for n in range(30)]
+        exchange(conversation, f"Question {i}", "".join(prose[:20]) + code + "".join(prose[20:]))
+    view.resize(760, 600)
+    view.show_path(conversation.path())
+    bar = view.verticalScrollBar()
+
+    def settle() -> None:
+        wait_until(lambda: all(a.rendered for a in view.answers))
+
+    def line() -> tuple[AnswerView, str]:
+        """At the top of what is seen."""
+        answer = next(a for a in view.answers if a.y() <= bar.value() < a.geometry().bottom())
+        y = bar.value() + 5 - answer.y() - answer.body.y()
+        return answer, answer.body.cursorForPosition(QPoint(0, y)).block().text()[:9]
+
+    settle()
+    bar.setValue(round(bar.maximum() * at))
+    settle()
+    read = line()
+    for width in (480, *range(480, 760, 7), 760):  # one after the other, as by the mouse
+        view.resize(width, 600)
+        settle()
+        assert line() == read
 
 
 def test_branches_are_gone_through(view: ChatView) -> None:
@@ -545,6 +577,29 @@ def test_the_button_to_the_newest_text_covers_no_words(
     assert bar.value() == bar.maximum()
     assert not view._down.isVisible()
     assert view.viewport().height() == 600
+
+
+@pytest.mark.parametrize("step", [8, 30, 60])
+def test_the_end_is_left_by_small_steps_of_a_touchpad(
+    view: ChatView, wait_until: WaitUntil, step: int
+) -> None:
+    conversation = Conversation()
+    answer = conversation.answer(conversation.ask("One?"))
+    answer.text = "word word\n\n" * 60
+    view.resize(400, 600)
+    view.show_path(conversation.path())
+    wait_until(lambda: view.answers[0].rendered)
+    bar, middle = view.verticalScrollBar(), QPointF(200, 200)
+    assert bar.value() == bar.maximum()
+    for _ in range(10):
+        before = bar.value()
+        turn(view.viewport(), middle, down=step)
+        view.answers[0].grow("more\n\n", "")
+        assert bar.value() < before
+    while bar.value() < bar.maximum():  # and followed again from near it
+        turn(view.viewport(), middle, down=-step)
+    view.answers[0].grow("more\n\n" * 9, "")
+    assert bar.value() == bar.maximum()
 
 
 def test_a_larger_text_is_larger_in_messages(

@@ -121,3 +121,16 @@ def test_the_menu_is_read_as_it_is_gone_through(
     assert {"New chat", "Settings", "Help", "Quit"} <= told.keys()
     assert "checked" in told["Show chats"]
     assert "" not in told
+
+
+def test_what_happens_is_said(window: Window, root: Node) -> None:
+    wait_for(root, "Your message", "text")
+    root.bus.watch_announcements()
+    window.type("Hello?")
+    window.keys("Return")
+    said = [root.bus.announced()]
+    while "ended" not in said[-1][0]:
+        said.append(root.bus.announced())
+    assert said == [("The answer begins.", False), ("The answer has ended.", False)]
+    wait_for(root, "Copy the answer", "push button").press()
+    assert root.bus.announced() == ("The answer is copied.", False)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jeepney import DBusAddress, HeaderFields, MatchRule, MessageType, new_method_call
+from jeepney import (
+    DBusAddress,
+    HeaderFields,
+    MatchRule,
+    Message,
+    MessageType,
+    new_method_call,
+)
 from jeepney.bus_messages import message_bus
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
@@ -19,6 +27,9 @@ _STATES: Final = {
     25: "showing", 30: "visible", 41: "checkable",
 }  # fmt: skip
 """Of AtspiStateType, by number."""
+
+_ASSERTIVE: Final = 2
+"""Of AtspiLive."""
 
 
 class Bus:
@@ -45,16 +56,26 @@ class Bus:
 
     def watch_focus(self) -> None:
         """From now on programs tell what gets the focus, as they do for a screen reader."""
+        self._focus = self._watch("object:state-changed:focused", "StateChanged")
+
+    def watch_announcements(self) -> None:
+        """The same of what is to be said."""
+        self._said = self._watch("object:announcement", "Announcement")
+
+    def _watch(self, event: str, member: str) -> deque[Message]:
         registry = DBusAddress(
             "/org/a11y/atspi/registry", "org.a11y.atspi.Registry", "org.a11y.atspi.Registry"
         )
-        event = "object:state-changed:focused"
         _call(self._connection, registry, "RegisterEvent", "sass", event, [], "")
-        rule = MatchRule(
-            type="signal", interface="org.a11y.atspi.Event.Object", member="StateChanged"
-        )
+        rule = MatchRule(type="signal", interface="org.a11y.atspi.Event.Object", member=member)
         _call(self._connection, message_bus, "AddMatch", "s", rule.serialise())
-        self._focus = self._connection.filter(rule, bufsize=1_000).__enter__()
+        return self._connection.filter(rule, bufsize=1_000).__enter__()
+
+    def announced(self) -> tuple[str, bool]:
+        """What is to be said next, and whether at once."""
+        told = self._connection.recv_until_filtered(self._said, timeout=PATIENCE_S)
+        _, politeness, _, (_, text), *_ = told.body
+        return text, politeness == _ASSERTIVE
 
     def focused(self) -> Node:
         """What gets the focus next."""

@@ -64,7 +64,7 @@ def test_the_faces_are_bundled(look: Theme) -> None:
     assert theme.SANS in families
     assert theme.MONO in families
     folder = paths.assets() / "fonts"
-    assert sum(f.stat().st_size for f in folder.iterdir()) < 2_000_000
+    assert sum(f.stat().st_size for f in folder.iterdir()) < 2_100_000
     assert len(list(folder.glob("*-OFL.txt"))) == 2
 
 

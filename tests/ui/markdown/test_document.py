@@ -10,6 +10,8 @@ from PySide6.QtGui import (
     QFont,
     QFontMetricsF,
     QGuiApplication,
+    QImage,
+    QPainter,
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
@@ -331,6 +333,45 @@ def test_a_diff_has_colours(
 
     wait_until(lambda: len(colours()) == 2)
     assert colours() == [theme.current().number, theme.current().string]
+
+
+def test_bold_within_italic_is_seen(look: Theme) -> None:
+    document, _ = render(["*one **two***"])
+    ink = {}
+    for word in ("one", "two"):
+        image = QImage(200, 60, QImage.Format.Format_Grayscale8)
+        image.fill(Qt.GlobalColor.white)
+        painter = QPainter(image)
+        painter.setFont(document.find(word).charFormat().font())
+        assert painter.font().italic()
+        painter.drawText(20, 40, "Hamburg")
+        painter.end()
+        ink[word] = sum(255 - sign for sign in bytes(image.constBits()))
+    assert ink["two"] > 1.1 * ink["one"]
+
+
+@pytest.mark.parametrize("px", [15, 21])
+def test_a_tab_in_code_leads_to_the_fourth_column(qtbot: QtBot, look: Theme, px: int) -> None:
+    pairs = ["\tx|    x", "a\tx|a   x", "abc\tx|abc x", "abcd\tx|abcd    x", "\t\tx|        x"]
+    code = "\n".join(line for pair in pairs for line in pair.split("|"))
+    view = MarkdownView("text", lambda: f"```\n{code}\n```")
+    qtbot.addWidget(view)
+    view.resize(500, 300)
+    view.show()
+    view.rewrite()
+    try:
+        look.set_text_size(px)
+        view.rewrite()
+        places = []
+        found = view.document().find("x")
+        while not found.isNull():
+            found.setPosition(found.selectionStart())
+            places.append(view.cursorRect(found).left())
+            found = view.document().find("x", found.position() + 1)
+        assert len(places) == 2 * len(pairs)
+        assert all(abs(a - b) <= 1 for a, b in zip(places[::2], places[1::2], strict=True))
+    finally:
+        look.set_text_size(15)
 
 
 def test_code_is_shown_sign_by_sign(look: Theme) -> None:

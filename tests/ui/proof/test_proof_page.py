@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPointF, QRect, Qt
 from pytestqt.qtbot import QtBot
 
 from app.engine import (
@@ -35,6 +35,7 @@ from app.ui.proof.replay import Replay, possible
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
+from tests.ui.wheel import turn
 
 Ask_ = Callable[[MainWindow, str], None]
 
@@ -446,6 +447,36 @@ def test_the_first_difference_is_scrolled_to(
         y = lane.body.cursorRect(begin).top() - lane._area.verticalScrollBar().value()
         assert 0 <= y < lane._area.viewport().height()
         assert lane._area.verticalScrollBar().maximum() > 1_000
+
+
+def test_a_lane_that_is_read_stays_where_it_is(
+    qtbot: QtBot, look: Theme, wait_until: WaitUntil
+) -> None:
+    lane = Lane("Without drafting")
+    qtbot.addWidget(lane)
+    lane.resize(400, 300)
+    lane.show()
+    bar = lane._area.verticalScrollBar()
+
+    def grow() -> None:
+        before = bar.maximum()
+        lane.add("word word\n\n" * 30, "")
+        wait_until(lambda: bar.maximum() > before)
+
+    grow()
+    assert bar.value() == bar.maximum()
+    bar.setValue(100)
+    grow()
+    assert bar.value() == 100
+    bar.setValue(bar.maximum())
+    turn(lane._area.viewport(), QPointF(100, 100), down=15)
+    before = bar.value()
+    grow()
+    assert bar.value() == before
+    lane.clear("")
+    wait_until(lambda: bar.maximum() == 0)
+    grow()
+    assert bar.value() == bar.maximum()
 
 
 def test_there_is_something_to_prove_once_it_is_answered(

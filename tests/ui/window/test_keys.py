@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QInputMethodEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine import Script
@@ -18,6 +18,7 @@ from app.library import ModelState, ModelStatus
 from app.presets import ChatOptions
 from app.ui.chat import composer
 from app.ui.chat.message import AnswerView, Question
+from app.ui.markdown.text_view import TextView
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine, FakeModels
@@ -258,6 +259,84 @@ def test_keys_go_on_where_a_button_was(
     QTest.keyClick(use, Qt.Key.Key_Space)
     wait_until(lambda: window.loader.in_use == "mine" and not window.loader.obstacle)
     assert sheet.rows["mine"].more.hasFocus()  # it is in use: its first button does nothing
+
+
+def test_page_keys_scroll_the_chat(open_window: OpenWindow, ask: Ask) -> None:
+    window = open_window(BatchEngine(Script(text="Some text.\n\n" * 200), batch=100))
+    ask(window, "Hello?")
+    view, field = window.chats.view, window.composer.field
+    bar = view.verticalScrollBar()
+    for text in ("", "What\nis\nthis?"):  # as long as the field shows it whole
+        field.setPlainText(text)
+        assert scrolls(field, bar)
+    field.setPlainText("\n" * 20)
+    assert not scrolls(field, bar)
+    field.clear()
+    window.finder.start(view, window.controller.current.path())
+    for place in (view.answers[0].body, window.finder.field):
+        assert scrolls(place, bar)
+
+
+def scrolls(place: QWidget, bar: QScrollBar) -> bool:
+    """Whether the page keys scroll the chat up and down again, where `place` has the focus."""
+    place.setFocus()
+    values = []
+    for key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+        QTest.keyClick(QApplication.focusWidget() or place, key)
+        values.append(bar.value())
+    return bar.maximum() > values[0] > values[1] < values[2]
+
+
+def test_a_caret_that_is_moved_is_seen(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    window = open_window(BatchEngine(Script(text="Some text.\n\n" * 200), batch=100))
+    ask(window, "line\n" * 40 + "line")
+    view = window.chats.view
+
+    def seen(text: TextView) -> bool:
+        place = text.mapTo(view.viewport(), text.cursorRect().center())
+        shown = text.visibleRegion().contains(text.cursorRect().center())
+        return shown and view.viewport().rect().contains(place)
+
+    body = view.answers[0].body
+    body.setFocus()
+    for _ in range(2):  # it may stand there already
+        view.go_down()
+        QTest.keyClick(body, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
+        assert seen(body)
+    for key, times in ((Qt.Key.Key_Down, 60), (Qt.Key.Key_Up, 30)):
+        for _ in range(times):
+            QTest.keyClick(body, key, Qt.KeyboardModifier.ShiftModifier)
+            assert seen(body)
+    assert body.textCursor().selectedText()
+    question = view.reveal(window.controller.current.path()[0])
+    assert isinstance(question, Question)
+    wait_until(question._fold.isVisible)
+    question.body.setFocus()
+    for _ in range(30):
+        QTest.keyClick(question.body, Qt.Key.Key_Up)
+    wait_until(lambda: seen(question.body))
+    assert question._fold.isChecked()
+
+
+def test_tab_goes_through_a_chat_as_it_is_read(open_window: OpenWindow, ask: Ask) -> None:
+    window = open_window(BatchEngine(Script(text="A:\n\n```\ncode\n```\n\nand more.")))
+    for question in ("One?", "Two?", "Three?"):
+        ask(window, question)
+    view = window.chats.view
+    window.composer.field.setFocus()
+    places: list[QPoint] = []
+    for _ in range(90):
+        QTest.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_Tab)
+        stop = QApplication.focusWidget()
+        assert stop is not None
+        if stop is window.composer.field:
+            break
+        if view.widget().isAncestorOf(stop):
+            places.append(stop.mapTo(view.widget(), QPoint(0, 0)))
+    assert len(places) > 30
+    assert all(a.y() <= b.y() + 8 for a, b in pairwise(places)), places  # a row is one line
 
 
 def test_tab_goes_through_a_sheet_as_it_is_read(
