@@ -35,7 +35,7 @@ RANGES: Final[dict[str, Range]] = {
     "min_p": Range(0, 1, below=True),
     "presence_penalty": Range(-2, 2),
     "frequency_penalty": Range(-2, 2),
-    "repeat_penalty": Range(0, 5, above=True),
+    "repeat_penalty": Range(1e-4, 5),
     "penalty_last_n": Range(-1, 262_144),
     "logit_bias": Range(-100, 100),
     "token": Range(0, 2**31 - 1),

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _VERIFY: Final = {Verify.GREEDY: 0, Verify.HOST_SAMPLE: 1, Verify.GPU_SAMPLE: 2}
 
 
+_LEAST_FLOAT: Final = 2.0**-126  # above 0
+_BELOW_ONE: Final = 1 - 2.0**-24
+
+
 def int32(value: int, what: str) -> int:
     """`value`, which C can hold. Raises OptionError for one that ctypes would wrap."""
     return _within(value, what, -(2**31), 2**31 - 1)
@@ -83,13 +87,14 @@ def floats(array: NDArray[np.float32]) -> Any:
 
 
 def raw_sampling(verify: Verify, sampling: Sampling, seed: int) -> RawSampling:
+    """As C has it: what lies between two of its numbers and an end is the number beside that."""
     return RawSampling(
         size=ctypes.sizeof(RawSampling),
         verify=_VERIFY[verify],
         temperature=sampling.temperature,
         top_k=sampling.top_k,
-        top_p=sampling.top_p,
-        min_p=sampling.min_p,
+        top_p=max(sampling.top_p, _LEAST_FLOAT),
+        min_p=min(sampling.min_p, _BELOW_ONE),
         seed=uint64(seed, "seed"),
         presence_penalty=sampling.presence_penalty,
         frequency_penalty=sampling.frequency_penalty,

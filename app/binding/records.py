@@ -51,6 +51,7 @@ class Memory:
     """`slip_memory` of the header: bytes of one memory that a load takes."""
 
     weights: int = 0
+    mapped: int = 0  # of these, from the file: they need not all be there
     context: int = 0  # keys, values and recurrent state
     compute: int = 0  # of passes, while they run
     drafter: int = 0  # all that is its own
@@ -109,7 +110,7 @@ class PairInfo:
     bos: int  # the token that begins a text, where the file names one, or -1
     eos: int  # the token that ends an answer
     footprint: Footprint
-    repairs: str  # what the target lacks and the load put in, in sentences
+    repairs: str  # what the files lack or the load leaves out, in sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,10 @@ class LoadOptions(Structure):
 
 
 class Memory(Structure):
-    _fields_ = [(name, c_uint64) for name in ("weights", "context", "compute", "drafter", "free")]
+    _fields_ = [
+        (name, c_uint64)
+        for name in ("weights", "mapped", "context", "compute", "drafter", "free")
+    ]
 
 
 class Footprint(Structure):

@@ -126,7 +126,7 @@ class LoadedModel:
     draft_device: DeviceInfo | None = None  # of the drafter, where it is another one
     fallback: str = ""  # why the device is not the one asked for, if it is not
     exact: bool | None = None  # whether drafted text is plain text bit by bit; None: not known yet
-    repairs: str = ""  # what its file lacks and was put in, in sentences
+    repairs: str = ""  # what its files lack or the load leaves out, in sentences
     footprint: Footprint = field(default_factory=Footprint)  # what the load took of which memory
 
     @property

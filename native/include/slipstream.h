@@ -149,7 +149,9 @@ typedef struct slip_load_options {
 
 /* Bytes of one memory that a load takes. */
 typedef struct slip_memory {
-    uint64_t weights; /* of the target. The CPU's are mapped from the file: what is not read need not be there */
+    uint64_t weights; /* of the target */
+    uint64_t mapped;  /* of these, what is mapped from the file: what is not read need not be there. Q4_K, Q5_K, Q6_K
+                       * and Q8_0 are laid out anew for the CPU, and are not */
     uint64_t context; /* keys and values of the target's attention, its recurrent state and the trace of that */
     uint64_t compute; /* what the target's passes need on the way */
     uint64_t drafter; /* all that is the drafter's */
@@ -190,7 +192,7 @@ typedef struct slip_info {
     int32_t  bos;               /* the token that begins a text, where the file names one, or -1 */
     int32_t  eos;               /* the token that ends an answer */
     slip_footprint footprint;   /* what the load took; `free` is what was left when it was asked */
-    char     repairs[512];      /* what the files lack and the load put in, in sentences; empty if nothing */
+    char     repairs[512];      /* what the files lack or the load leaves out, in sentences; empty if nothing */
 } slip_info;
 
 /* What a load with these options will take, without any weight being read; n_ctx 0 finds the longest

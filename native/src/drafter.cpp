@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -19,6 +21,16 @@ namespace {
 constexpr int32_t k_slack = 2048; // of the ring beyond the window: so much of an answer can be taken back
 constexpr int32_t k_nodes = 2048;
 constexpr int32_t k_behind = 4;   // masks behind those that are verified: what is drafted looks at them too
+
+constexpr const char * k_weights[]       = { "fc.weight", "enc.output_norm.weight", "output_norm.weight" };
+constexpr const char * k_layer_weights[] = { // in the order of slip_drafter::layer
+    "attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "attn_q_norm", "attn_k_norm", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down",
+};
+constexpr const char * k_own_head[]      = { "token_embd.weight", "output.weight" };
+
+std::string layer_weight(int32_t il, const char * name) {
+    return "blk." + std::to_string(il) + "." + name + ".weight";
+}
 
 int32_t padded(int32_t n) {
     return GGML_PAD(n, 256); // cells of a cache, which graphs read in such steps and larger ones
@@ -58,10 +70,52 @@ ggml_tensor * first_of(ggml_context * ctx, ggml_tensor * t, int64_t n) {
 
 // --- shape -------------------------------------------------------------------
 
+// What computes something else: DSpark, DFlash2 and others are of the same architecture to llama.cpp.
+static void check_kind(const slip_gguf_file & file, int32_t n_layers) {
+    const auto refuse = [&](const std::string & has) {
+        throw slip_failure(SLIP_ERROR_MODEL, "The drafter `" + file.path() + "` is of a kind that is not supported: it has " + has + ".",
+            "Choose a DFlash drafter without it, or decode without one.");
+    };
+    std::set<std::string> known(std::begin(k_weights), std::end(k_weights));
+    known.insert(std::begin(k_own_head), std::end(k_own_head));
+    for (int32_t il = 0; il < n_layers; ++il) {
+        for (const char * name : k_layer_weights) {
+            known.insert(layer_weight(il, name));
+        }
+    }
+    file.each_tensor([&](const ggml_tensor & tensor) {
+        if (known.count(ggml_get_name(&tensor)) == 0) {
+            refuse("the tensor `" + std::string(ggml_get_name(&tensor)) + "`");
+        }
+    });
+
+    // Where llama.cpp reads 0 it takes the usual.
+    const auto told = [&](const char * key, float usual) {
+        const std::string whole = std::string("dflash.") + key;
+        if (file.has(whole) && file.real(whole) != 0 && std::abs(file.real(whole) - usual) > 1e-3f * usual) {
+            refuse("`" + whole + "` = " + std::to_string(file.real(whole)));
+        }
+    };
+    told("embedding_scale", 1);
+    told("attention.scale", 1 / std::sqrt(float(file.number("dflash.attention.key_length"))));
+    told("attention.value_scale", 1);
+    if (file.text("dflash.rope.scaling.type") != "none") {
+        told("rope.scaling.factor", 1);
+    }
+    if (const std::string act = file.text("dflash.hidden_activation"); !act.empty() && act != "silu") {
+        refuse("`dflash.hidden_activation` = `" + act + "`");
+    }
+}
+
+bool slip_drafter_shape::has_own_head(const slip_gguf_file & file) {
+    return std::any_of(std::begin(k_own_head), std::end(k_own_head), [&](const char * name) { return file.has_tensor(name); });
+}
+
 slip_drafter_shape slip_drafter_shape::read(const slip_gguf_file & file) {
     slip_drafter_shape out;
     const auto number = [&](const char * key) { return static_cast<int32_t>(file.number(std::string("dflash.") + key)); };
     out.n_layers     = number("block_count");
+    check_kind(file, out.n_layers);
     out.n_embd       = number("embedding_length");
     out.n_heads      = number("attention.head_count");
     out.n_heads_kv   = number("attention.head_count_kv");
@@ -148,9 +202,10 @@ void slip_drafter::load_weights(const llama_model * draft, const llama_model * t
     fc_norm_  = weight(draft, "enc.output_norm.weight");
     out_norm_ = weight(draft, "output_norm.weight");
     for (int32_t il = 0; il < shape_.n_layers; ++il) {
-        const auto w = [&](const char * name) { return weight(draft, "blk." + std::to_string(il) + "." + name + ".weight"); };
-        layers_.push_back({ w("attn_norm"), w("attn_q"), w("attn_k"), w("attn_v"), w("attn_output"), w("attn_q_norm"),
-            w("attn_k_norm"), w("ffn_norm"), w("ffn_gate"), w("ffn_up"), w("ffn_down"), nullptr, nullptr });
+        ggml_tensor * w[std::size(k_layer_weights)];
+        std::transform(std::begin(k_layer_weights), std::end(k_layer_weights), w,
+            [&](const char * name) { return weight(draft, layer_weight(il, name)); });
+        layers_.push_back({ w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], nullptr, nullptr });
     }
     head_weight_ = llama_model_get_weight(target, "output.weight");
     embedding_   = llama_model_get_weight(target, "token_embd.weight");

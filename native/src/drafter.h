@@ -42,8 +42,12 @@ struct slip_drafter_shape {
     int32_t rows() const { return block > 0 ? block : 16; }
     std::vector<uint8_t> sliding; // for each layer
 
-    // Throws SLIP_ERROR_FILE for what is missing.
+    // Throws SLIP_ERROR_FILE for what is missing, and SLIP_ERROR_MODEL for a drafter of another kind under the same name,
+    // which has parts that nothing here computes.
     static slip_drafter_shape read(const slip_gguf_file & file);
+
+    // Whether the file brings an embedding or a head, in place of which the target's are used.
+    static bool has_own_head(const slip_gguf_file & file);
 
     bool any_sliding() const;
     bool any_full() const;

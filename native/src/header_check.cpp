@@ -119,6 +119,7 @@ void slip_check_header(const slip_gguf_file & file, const std::string & architec
                 file.tensor(layer + "attn_gate.weight");
             }
         }
+        check.if_one("nextn_predict_layers", 0, n_layers - 1);
         check.if_one("full_attention_interval", 1, INT32_MAX);
         check.within("ssm.conv_kernel", 2, INT32_MAX);
         check.divides("ssm.group_count", "ssm.time_step_rank");

@@ -20,6 +20,16 @@
 
 namespace {
 
+// Layers behind the last one that guess tokens of their own (MTP): they are not loaded.
+int64_t layers_beyond(const slip_gguf_file & target) {
+    const char * key = "qwen35.nextn_predict_layers";
+    return target.has(key) ? target.number(key) : 0;
+}
+
+int64_t layers_of(const slip_gguf_file & target) {
+    return target.number("qwen35.block_count") - layers_beyond(target);
+}
+
 // A drafter that does not belong to its target must not get as far as decoding: it would
 // read layers that are not there, or draft from another vocabulary.
 void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
@@ -34,7 +44,7 @@ void check_pair(const slip_gguf_file & target, const slip_gguf_file & draft) {
         refuse("their vocabularies differ (" + number_text(target.n_tokens()) + " and " + number_text(draft.n_tokens()) + " tokens)");
     }
 
-    const int64_t n_layers = target.number("qwen35.block_count");
+    const int64_t n_layers = layers_of(target);
     const int64_t n_embd   = target.number("qwen35.embedding_length");
     const int64_t n_draft  = draft.number("dflash.embedding_length");
     if (n_embd != n_draft) {
@@ -107,7 +117,7 @@ llama_model_ptr load_model(const slip_gguf_file & file, const slip_repairs & rep
 
     llama_model_params params = llama_model_default_params();
     params.devices                     = devices;
-    params.n_gpu_layers                = !on_gpu ? 0 : n_layers == k_all_layers ? -1 : n_layers + 1;
+    params.n_gpu_layers                = !on_gpu ? 0 : n_layers == k_all_layers ? -1 : n_layers + 1 + static_cast<int32_t>(layers_beyond(file));
     params.split_mode                  = LLAMA_SPLIT_MODE_NONE;
     params.progress_callback           = on_progress;
     params.progress_callback_user_data = &part;
@@ -180,7 +190,7 @@ struct plan {
     slip_drafter_shape shape;
     slip_repairs       repairs;
 
-    int32_t n_layers() const { return static_cast<int32_t>(target_file.number("qwen35.block_count")); }
+    int32_t n_layers() const { return static_cast<int32_t>(layers_of(target_file)); }
     // `measure`: models without weights, and contexts without memory, to be asked what they would take. The target's last
     // `n_layers_device` layers live on its device.
     slip_models models(int32_t n_layers_device, bool measure) const;
@@ -232,17 +242,35 @@ plan::plan(const slip_load_options & options) :
     }
 }
 
+bool is_mapped(ggml_backend_buffer_type_t type) {
+    return std::strcmp(ggml_backend_buft_name(type), "CPU_Mapped") == 0; // of ggml, which has no other sign of it
+}
+
+// `measure`: whether it would be.
+bool is_mapped(const ggml_tensor & weight, bool measure) {
+    const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(weight.buffer);
+    return measure ? llama_supports_mmap() && type == ggml_backend_cpu_buffer_type() : is_mapped(type);
+}
+
 slip_models plan::models(int32_t n_layers_device, bool measure) const {
     slip_models out;
     out.device       = device;
     out.draft_device = draft_device;
     out.shape        = shape;
     out.repairs      = repairs.told();
+    if (draft_file && slip_drafter_shape::has_own_head(*draft_file)) {
+        out.repairs += std::string(out.repairs.empty() ? "" : " ") +
+            "The drafter has an embedding or a head of its own: the target's are used, and it may guess worse.";
+    }
 
     const float share = draft_file ? 0.9f : 1.0f; // of the bar, for the target
     out.target = load_model(target_file, repairs, device, n_layers_device, { options.progress, options.user, 0.0f, share, false }, measure);
     out.n_layers        = llama_model_n_layer(out.target.get());
     out.n_layers_device = std::min(n_layers_device, out.n_layers);
+    target_file.each_tensor([&](const ggml_tensor & tensor) {
+        const ggml_tensor * weight = llama_model_get_weight(out.target.get(), ggml_get_name(&tensor));
+        out.mapped += weight && is_mapped(*weight, measure) ? ggml_nbytes(weight) : 0;
+    });
     if (draft_file) {
         out.draft = load_model(*draft_file, slip_repairs(*draft_file), draft_device, k_all_layers, { options.progress, options.user, share, 1.0f, false }, measure);
     }
@@ -312,14 +340,14 @@ double with_spare(double bytes, uint64_t spare = k_spare) {
 }
 
 // Whether a load fits into the memory of a device, or of the host. `roomy`: with something to spare.
-bool fits(const slip_memory & m, bool roomy, bool mapped = false) {
-    // Weights in a file need not all be in memory: it is slow without, but it goes.
-    const uint64_t least = mapped && !roomy ? wanted(m) - m.weights : wanted(m);
+bool fits(const slip_memory & m, bool roomy) {
+    // What is mapped from a file need not all be in memory: it is slow without, but it goes.
+    const uint64_t least = roomy ? wanted(m) : wanted(m) - m.mapped;
     return m.free == 0 || (roomy ? with_spare(double(least)) : double(least)) <= double(m.free);
 }
 
 bool fits(const slip_footprint & f, bool roomy) {
-    return fits(f.device, roomy) && fits(f.draft_device, roomy) && fits(f.host, roomy, /*mapped*/ true);
+    return fits(f.device, roomy) && fits(f.draft_device, roomy) && fits(f.host, roomy);
 }
 
 // What a context of n tokens takes, by what two others take: each token takes the same.
@@ -327,7 +355,7 @@ slip_footprint between(const slip_estimate & low, const slip_estimate & high, in
     const double share = double(n - low.n_ctx) / std::max(1, high.n_ctx - low.n_ctx);
     const auto mix = [&](uint64_t a, uint64_t b) { return static_cast<uint64_t>(double(a) + share * (double(b) - double(a))); };
     const auto memory = [&](const slip_memory & a, const slip_memory & b) {
-        return slip_memory { a.weights, mix(a.context, b.context), mix(a.compute, b.compute), mix(a.drafter, b.drafter), a.free };
+        return slip_memory { a.weights, a.mapped, mix(a.context, b.context), mix(a.compute, b.compute), mix(a.drafter, b.drafter), a.free };
     };
     return { memory(low.footprint.device, high.footprint.device), memory(low.footprint.draft_device, high.footprint.draft_device),
         memory(low.footprint.host, high.footprint.host) };
@@ -454,7 +482,7 @@ placed partly(const plan & of, const slip_estimate & all) {
         if (with_spare(double(wanted(on)), k_spare_partly) <= double(on.free) && fits(some.footprint, false)) {
             return { some, n };
         }
-        if (!fits(some.footprint.host, false, /*mapped*/ true)) {
+        if (!fits(some.footprint.host, false)) {
             break; // with fewer layers there it is more
         }
     }
@@ -544,10 +572,11 @@ slip_footprint slip_models::footprint() const {
     if (ctx_target) {
         for (const auto & [type, bytes] : llama_get_memory_breakdown(ctx_target.get())) {
             slip_memory & m = on_gpu() && !ggml_backend_buft_is_host(type) ? out.device : out.host;
-            m.weights += bytes.model;
+            m.weights += is_mapped(type) ? mapped : bytes.model; // of the file, a buffer has all from the first to the last
             m.context += bytes.context;
             m.compute += bytes.compute;
         }
+        out.host.mapped = mapped;
         // While it drafts, each pass leaves the layers' inputs that the drafter reads; and the host has room for logits.
         slip_memory & on = on_gpu() ? out.device : out.host;
         on.compute += uint64_t(shape.taps.size()) * llama_model_n_embd(target.get()) * llama_n_ubatch(ctx_target.get()) * sizeof(float);

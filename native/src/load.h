@@ -24,7 +24,8 @@ struct slip_models {
     int32_t            n_ctx  = 0; // tokens that fit
     int32_t            n_layers = 0, n_layers_device = 0; // of the target; the last ones are on its GPU, where all do not fit
     slip_drafter_shape shape;      // of the drafter; its block is 0 without one
-    std::string        repairs;    // what the target lacks and the load put in, in sentences
+    std::string        repairs;    // what the files lack or the load leaves out, in sentences
+    uint64_t           mapped = 0; // bytes of the target's weights in the file's own pages
 
     bool on_gpu() const;
     bool whole() const { return n_layers_device == n_layers; } // not partly on the CPU

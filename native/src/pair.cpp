@@ -304,6 +304,8 @@ slip_prompt_result slip_pair::prompt(const slip_prompt_options & options) {
     // Nothing is refused from here on: the answer before this one is over, also if this one is cancelled.
     anchor_  = LLAMA_TOKEN_NULL;
     sampler_ = sampler;
+    // The context knows it by its place: whatever graph it builds next has to find what it needs there.
+    sampler_.install(models_.ctx_target.get(), options.tokens, options.n_tokens, 1);
     governor_.begin_answer();
     throw_if_cancelled();
 

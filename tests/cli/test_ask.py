@@ -208,7 +208,7 @@ def test_sampling_options_choose_the_mode(
         ("--temperature hot", "hot"),
         ("--presence-penalty 3", "3.0"),
         ("--frequency-penalty nan", "nan"),
-        ("--repeat-penalty 0", "above 0"),
+        ("--repeat-penalty 0", "0.0001 to 5"),
         ("--penalty-last-n -2", "-2"),
         ("--logit-bias 5", "'5' is no TOKEN=BIAS"),
         ("--logit-bias yes=1", "'yes=1' is no TOKEN=BIAS"),

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from app import paths
 from app.binding import NativePair, devices, remember_speed
@@ -138,19 +140,31 @@ def test_a_window_wider_than_any_context_is_none(tmp_path: Path, demo_files: Pai
     load(demo_files.target, draft)
 
 
-def rewritten(source: Path, to: Path, key: str, field: tuple[Any, gguf.GGUFValueType]) -> Path:
-    """A copy in which `key` holds another value of another type."""
+Field = tuple[Any, gguf.GGUFValueType]
+
+
+def rewritten(
+    source: Path,
+    to: Path,
+    keys: dict[str, Field],
+    more: dict[str, NDArray[np.float32]] | None = None,
+) -> Path:
+    """A copy in which some keys, new ones too, hold these values, and with `more` tensors."""
     reader = gguf.GGUFReader(source)
     writer = gguf.GGUFWriter(to, "")
     writer.kv_data[0].clear()
     for name, old in reader.fields.items():
         if name.startswith("GGUF."):
             continue
-        kind, sub = old.types[0], old.types[-1] if len(old.types) > 1 else None
-        value, kind = (old.contents(), kind) if name != key else field
-        writer.add_key_value(name, value, kind, sub_type=sub if name != key else None)
+        if name not in keys:
+            sub = old.types[-1] if len(old.types) > 1 else None
+            writer.add_key_value(name, old.contents(), old.types[0], sub_type=sub)
+    for name, (value, kind) in keys.items():
+        writer.add_key_value(name, value, kind)
     for tensor in reader.tensors:
         writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    for name, data in (more or {}).items():
+        writer.add_tensor(name, data)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -159,6 +173,7 @@ def rewritten(source: Path, to: Path, key: str, field: tuple[Any, gguf.GGUFValue
 
 
 TEXT, U32, ARRAY = gguf.GGUFValueType.STRING, gguf.GGUFValueType.UINT32, gguf.GGUFValueType.ARRAY
+F32 = gguf.GGUFValueType.FLOAT32
 
 
 @pytest.mark.parametrize(
@@ -183,10 +198,77 @@ def test_a_value_of_another_type_is_an_error_and_no_end_of_the_process(
 ) -> None:
     assert demo_files.draft
     files = {"target": demo_files.target, "draft": demo_files.draft}
-    files[which] = rewritten(files[which], tmp_path / "wrong.gguf", key, field)
+    files[which] = rewritten(files[which], tmp_path / "wrong.gguf", {key: field})
     refused(ModelFileError, files["target"], files["draft"], "wrong.gguf", key)
     if which == "target":
         refused(ModelFileError, files["target"], None, "wrong.gguf")
+
+
+@pytest.mark.parametrize(
+    ("keys", "more", "told"),
+    [
+        ({}, "markov_w1.weight", "markov_w1.weight"),
+        ({}, "blk.0.attn_sinks.weight", "attn_sinks"),
+        ({"dflash.hidden_activation": ("gelu", TEXT)}, "", "gelu"),
+        ({"dflash.attention.scale": (0.5, F32)}, "", "dflash.attention.scale"),
+        ({"dflash.rope.scaling.factor": (4.0, F32)}, "", "rope.scaling.factor"),
+    ],
+)
+def test_a_drafter_of_another_kind_is_not_taken_for_ours(
+    tmp_path: Path, demo_files: Pair, keys: dict[str, Field], more: str, told: str
+) -> None:
+    """It would be computed without that, and guess badly without a word."""
+    assert demo_files.draft
+    extra = {more: np.ones((4096, 16), np.float32)} if more else {}
+    draft = rewritten(demo_files.draft, tmp_path / "other.gguf", keys, extra)
+    refused(UnsupportedModelError, demo_files.target, draft, "other.gguf", told)
+
+
+def test_what_says_what_is_usual_is_ours(tmp_path: Path, demo_files: Pair) -> None:
+    assert demo_files.draft
+    usual: dict[str, Field] = {
+        "dflash.hidden_activation": ("silu", TEXT),
+        "dflash.embedding_scale": (1.0, F32),
+        "dflash.rope.scaling.type": ("none", TEXT),
+        "dflash.rope.scaling.factor": (4.0, F32),
+    }
+    load(demo_files.target, rewritten(demo_files.draft, tmp_path / "usual.gguf", usual))
+
+
+def test_a_head_of_the_drafters_own_is_told(tmp_path: Path, demo_files: Pair) -> None:
+    assert demo_files.draft
+    target = NativePair(demo_files.target, n_ctx=256)
+    shape = target.info.n_vocab, target.info.n_embd
+    target.close()
+    own = {name: np.ones(shape, np.float32) for name in ("output.weight", "token_embd.weight")}
+    draft = rewritten(demo_files.draft, tmp_path / "own.gguf", {}, own)
+    loaded = NativePair(demo_files.target, draft, n_ctx=256)
+    told = loaded.info.repairs
+    loaded.close()
+    assert "of its own: the target's are used" in told
+
+
+def test_layers_that_guess_tokens_are_none_of_the_targets(
+    tmp_path: Path, demo_files: Pair
+) -> None:
+    """Some files carry a layer behind the last one (MTP), which is not loaded: no drafter can read
+    what goes into it, and the process ended where one did."""
+    assert demo_files.draft
+    tensors = {t.name: np.array(t.data) for t in gguf.GGUFReader(demo_files.target).tensors}
+    n = max(int(name.split(".")[1]) for name in tensors if name.startswith("blk.")) + 1
+    width = len(tensors["output_norm.weight"])
+    last, mtp = f"blk.{n - 1}.", f"blk.{n}."
+    more = {k.replace(last, mtp): v for k, v in tensors.items() if k.startswith(last)}
+    more[f"{mtp}nextn.eh_proj.weight"] = np.zeros((width, 2 * width), np.float32)
+    for norm in ("enorm", "hnorm", "shared_head_norm"):
+        more[f"{mtp}nextn.{norm}.weight"] = np.ones(width, np.float32)
+    keys = {"qwen35.block_count": (n + 1, U32), "qwen35.nextn_predict_layers": (1, U32)}
+    target = rewritten(demo_files.target, tmp_path / "mtp.gguf", keys, more)
+    load(target, demo_files.draft)
+    draft = edited(demo_files.draft, tmp_path / "d.gguf", dflash__target_layers={0: n})
+    refused(PairMismatchError, target, draft, f"layer {n}")
+    keys["qwen35.nextn_predict_layers"] = (n + 1, U32)
+    refused(ModelFileError, rewritten(target, tmp_path / "all.gguf", keys), None, "nextn_predict")
 
 
 def test_a_path_with_spaces_and_other_scripts(tmp_path: Path, demo_files: Pair) -> None:

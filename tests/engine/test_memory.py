@@ -65,6 +65,26 @@ def test_an_estimate_is_what_a_load_then_takes(demo_files: Pair, n_ctx: int, dra
     assert on.free > 0
 
 
+@pytest.mark.skipif(BACKEND is Backend.GPU, reason="a card has its own copy of all weights")
+@pytest.mark.parametrize("kind", ["q8_0", "q4_k_m"])
+def test_weights_that_are_laid_out_anew_are_no_file(
+    demo_files: Pair, tools: Path, tmp_path: Path, kind: str
+) -> None:
+    """They take memory whatever is read of them; a load that has none for them would be killed."""
+    target = tmp_path / "target.gguf"
+    command = [tools / "llama-quantize", demo_files.target, target, kind]
+    subprocess.run(command, check=True, capture_output=True)
+    told = estimate(target, n_ctx=512).footprint.host
+    loaded = NativePair(target, n_ctx=512, threads=1)
+    taken = loaded.info.footprint.host
+    loaded.close()
+    assert told.total == pytest.approx(taken.total, rel=0.1)
+    assert told.mapped == pytest.approx(taken.mapped, rel=0.1)
+    assert taken.mapped < 0.6 * taken.weights
+    whole = estimate(demo_files.target, n_ctx=512).footprint.host
+    assert whole.mapped == pytest.approx(whole.weights, rel=0.05)
+
+
 def memories(footprint: Footprint) -> tuple[Memory, ...]:
     return footprint.device, footprint.draft_device, footprint.host
 

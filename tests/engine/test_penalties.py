@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from app.binding import NativePair
 from app.binding.inspection import choose
 from app.engine import AskParams, Sampling, Verify
 from app.engine.control import penalised
 from app.engine.pair import LoadedPair
 from app.errors import OptionError
+from app.library import Pair
 from tests.engine.conftest import ask, chat
 from tests.engine.test_sampling import CRITICAL, DEVICE, DRAWS, LOGITS, expected
 
@@ -56,6 +58,26 @@ def by_definition(
         result[token] = result[token] * scale if result[token] <= 0 else result[token] / scale
         result[token] -= count * s.frequency_penalty + s.presence_penalty
     return result.astype(np.float32)
+
+
+@pytest.mark.parametrize("drafting", [True, False])
+@pytest.mark.parametrize("before", [None, Verify.GREEDY, Verify.GPU_SAMPLE])
+def test_a_prompt_of_many_parts_behind_another_answer(
+    demo_files: Pair, device: str | None, before: Verify | None, drafting: bool
+) -> None:
+    """Its first parts choose nothing, and their graph is built anew where drafting begins or ends:
+    what is to choose behind them has to be there already."""
+    files = demo_files.target, demo_files.draft
+    pair = NativePair(*files, device=device, n_ctx=256, n_ubatch=17, threads=1)
+    tokens = pair.tokenize("What is a round? How long is a block? " * 8)[:60]
+    if before is not None:
+        pair.prompt(tokens[:20], drafting=not drafting, verify=before, sampling=ALL)
+        pair.round(0 if drafting else 3)
+    first, _ = pair.prompt(tokens, drafting=drafting, sampling=KINDS[0])
+    pair.reset()
+    pair.prompt(tokens[:2], drafting=drafting)  # so that nothing is built anew
+    assert pair.prompt(tokens, drafting=drafting, sampling=KINDS[0])[0] == first
+    pair.close()
 
 
 @DEVICE

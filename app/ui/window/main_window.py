@@ -652,7 +652,7 @@ class MainWindow(QMainWindow):
             self._tell_came(self._came, "It answers from now on.")
         self._came = ""
         if model.repairs:
-            self.notices.add("The model's file lacks something.", model.repairs, topic="repairs")
+            self.notices.add("The model's files are not as usual.", model.repairs, topic="repairs")
 
     def _show_reading(self, reading: Reading | None) -> None:
         """How far a long prompt is read."""
