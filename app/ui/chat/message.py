@@ -17,7 +17,7 @@ from app.errors import ContextFullError, SlipstreamError
 from app.ui import task
 from app.ui.chat.chips import file_chips
 from app.ui.chat.editor import QuestionEditor
-from app.ui.chat.live_turn import LiveTurn
+from app.ui.chat.live_turn import LiveTurn, goes_on
 from app.ui.look import theme, why, words
 from app.ui.look.controls import holds_focus
 from app.ui.look.flow import Flow
@@ -380,7 +380,7 @@ class AnswerView(QWidget):
         self._body.finish()
         self._footer.show()
         self._copy.setVisible(bool(self.turn.text))
-        self._go_on.setVisible(self.turn.continues)
+        self._go_on.setVisible(goes_on(self.turn))
         note = words.finish_note(self.turn)
         self._note.setText(tr(note))
         self._note.setVisible(bool(note))

@@ -19,7 +19,7 @@ from app.loading import LoadChoice
 from app.presets import ChatOptions
 from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
-from app.ui.chat.live_turn import LiveTurn
+from app.ui.chat.live_turn import LiveTurn, goes_on
 from app.ui.meters.model import Meters
 from app.ui.models.loading import Loader
 from app.ui.settings.flow import SettingsFlow
@@ -123,9 +123,9 @@ class Controller(QObject):
         return True
 
     def go_on(self, answer: Turn) -> bool:
-        """Go on with an answer that broke off; False if that cannot be."""
+        """Go on with an answer that ended too soon; False if that cannot be."""
         chat = self.current
-        if not answer.continues or self._is_live(answer) or (p := self.ask_params()) is None:
+        if not goes_on(answer) or self._is_live(answer) or (p := self.ask_params()) is None:
             return False
         self._begin(LiveTurn(chat, answer, p, self))
         return True

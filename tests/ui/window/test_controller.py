@@ -199,6 +199,21 @@ def test_an_answer_that_repeated_itself_says_so_and_can_be_gone_on_with(rig: Rig
     assert [a.params.loop_guard for a in rig.engine.asked] == [True, True, False]
 
 
+def test_an_answer_that_ended_at_the_token_limit_is_gone_on_with(rig: Rig) -> None:
+    controller = rig.controller
+    rig.engine.script.reason = FinishReason.LENGTH
+    controller.ask("One")
+    rig.drain(100)
+    answer = controller.current.path()[-1]
+    assert finish_note(answer) == "Stopped at the token limit."
+    rig.engine.script = Script(text=f"{LONG} and more")
+    assert controller.go_on(answer)
+    rig.drain(100)
+    assert answer.text == f"{LONG} and more"
+    assert finish_note(answer) == ""
+    assert not controller.go_on(answer)
+
+
 def test_drafting_from_the_chat_can_be_switched_off(rig: Rig) -> None:
     rig.controller.ask("One")
     rig.drain(100)
