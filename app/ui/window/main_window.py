@@ -54,7 +54,7 @@ from app.ui.chat.context import Context
 from app.ui.chat.find import FindBar
 from app.ui.look import theme, words
 from app.ui.look.column import Column
-from app.ui.look.controls import is_text, press_focused
+from app.ui.look.controls import claim_escape, is_text, press_focused
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import Size, Theme
@@ -393,6 +393,8 @@ class MainWindow(QMainWindow):
         self.writing.edited.connect(book.save)
         controller.edited.connect(book.save)
         sidebar.found.connect(self._show_found)
+        sidebar.search_left.connect(self.sides.close_chosen)
+        sidebar.search_left.connect(self.composer.field.setFocus)
         sidebar.export_wanted.connect(self.porting.choose_export)
         sidebar.import_wanted.connect(self.porting.choose_import)
         self.porting.failed.connect(self._tell)
@@ -899,6 +901,12 @@ class MainWindow(QMainWindow):
         """Files dropped anywhere go with the message."""
         self.writing.attach(local_files(event.mimeData()))
         event.acceptProposedAction()
+
+    def event(self, event: QEvent) -> bool:
+        override = event.type() == QEvent.Type.ShortcutOverride
+        if override and self.sides.floats and claim_escape(event):
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """What whatever has the focus did not want."""

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app.history import Hit, Summary
 from app.ui.look import theme
+from app.ui.look.controls import claim_escape
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.window.chat_list import (
@@ -185,6 +186,7 @@ class Sidebar(QFrame):
 
     chosen = Signal(str)  # the conversation's id
     found = Signal(str, str, str)  # a chat's id, a turn's, the words that led there
+    search_left = Signal()
     renamed = Signal(str, str)
     pinned = Signal(str, bool)
     deleted = Signal(str)
@@ -270,13 +272,14 @@ class Sidebar(QFrame):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.search and isinstance(event, QKeyEvent):
-            override = event.type() == QEvent.Type.ShortcutOverride
-            if event.key() == Qt.Key.Key_Escape and self.search.text():
-                # Escape clears the search; an empty one leaves it to the window.
-                if override:
-                    event.accept()
-                elif event.type() == QEvent.Type.KeyPress:
+            if event.key() == Qt.Key.Key_Escape:
+                # It clears the search, and leaves one that is empty.
+                if claim_escape(event) or event.type() != QEvent.Type.KeyPress:
+                    return True
+                if self.search.text():
                     self.end_search()
+                else:
+                    self.search_left.emit()
                 return True
             down = event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter)
             if event.type() == QEvent.Type.KeyPress and down:
