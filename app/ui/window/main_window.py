@@ -78,6 +78,7 @@ from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
 from app.ui.window.status import StatusLine
+from app.ui.window.undoing import Undoing
 from app.ui.window.vendor import VendorDefaults, defaults
 from app.ui.window.writing import Writing
 
@@ -103,8 +104,6 @@ _ROOM_FOR_NOTICES: Final = 0.4
 """Of the window's height."""
 
 _ANOTHER_FOLDER: Final = "Choose another folder …"
-_UNDO: Final = "undo"
-"""The topic of what offers a deletion back."""
 
 _PAGING: Final = (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -142,7 +141,6 @@ class MainWindow(QMainWindow):
         self._look, self._remembered = look, remembered
         self._devices: Sequence[DeviceInfo] = ()
         self._started: object = None  # the chat whose start is told about
-        self._undo: Callable[[], None] | None = None  # of the last deletion
         self._wants_gpu = False  # the load of a model failed for want of one
         self._came = ""  # the model that was got and is being loaded
 
@@ -166,6 +164,7 @@ class MainWindow(QMainWindow):
         self.finder = FindBar()
         self.porting = Porting(self.controller.book, codec or Codec(), self)
         self.notices = Notices()
+        self.undoing = Undoing(self.notices, self)
         self.composer = Composer()
         self.context = Context(self.bridge, self)
         self.writing = Writing(self.controller, self.composer, self.context, self)
@@ -438,7 +437,8 @@ class MainWindow(QMainWindow):
         actions.connect(actions.rename, self._rename_chat)
         actions.connect(actions.pin, self._pin_chat)
         actions.connect(actions.delete_chat, self._delete_chat)
-        actions.connect(actions.undo, self._undo_deletion)
+        actions.connect(actions.undo, self.undoing.undo)
+        self.undoing.changed.connect(actions.undo.setEnabled)
         actions.connect(actions.search, self._search_chats)
         actions.connect(actions.find, self._find)
         actions.connect(actions.import_, self.porting.choose_import)
@@ -580,40 +580,27 @@ class MainWindow(QMainWindow):
         self.porting.choose_export(self.controller.current.id, kind)
 
     def _offer_chat_back(self, deleted: Deleted) -> None:
-        self._offer_undo(
+        self.undoing.offer(
             f"“{deleted.summary.title}” is deleted.",
+            "chat",
             lambda: self.controller.book.undelete(deleted),
         )
 
     def _offer_turns_back(self, chat: Conversation, removed: Removed) -> None:
-        what = "message" if len(removed.turns) == 1 else "messages"
-        self._offer_undo(
-            f"{len(removed.turns)} {what} deleted.",
+        count = len(removed.turns)
+        self.undoing.offer(
+            f"{words.number(count, 'message')} deleted.",
+            "message",
             lambda: self.controller.restore(chat, removed),
+            count,
         )
 
     def _offer_preset_back(self, name: str, preset: ChatOptions) -> None:
-        self._offer_undo(
-            f"The preset “{name}” is deleted.", lambda: self.presetting.restore(name, preset)
+        self.undoing.offer(
+            f"The preset “{name}” is deleted.",
+            "preset",
+            lambda: self.presetting.restore(name, preset),
         )
-
-    def _offer_undo(self, what: str, undo: Callable[[], None]) -> None:
-        """The last deletion can be undone; a later one takes its place."""
-        notice = self.notices.add(what, topic=_UNDO)
-        notice.add_button("Undo").clicked.connect(undo)
-        notice.closed.connect(lambda: self._forget_undo(undo))
-        self._undo = undo
-        self.actions_.undo.setEnabled(True)
-
-    def _forget_undo(self, undo: Callable[[], None]) -> None:
-        if self._undo is undo:
-            self._undo = None
-            self.actions_.undo.setEnabled(False)
-
-    def _undo_deletion(self) -> None:
-        if (undo := self._undo) is not None:
-            self.notices.drop(_UNDO)
-            undo()
 
     def _copy_last(self) -> None:
         if (answer := self.controller.current.last_answer) is not None:

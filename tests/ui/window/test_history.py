@@ -190,6 +190,55 @@ def test_rename_pin_delete_and_undo(
     assert rows(window) == ["Today", "Renamed"]
 
 
+def test_what_was_deleted_comes_back_the_last_first(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+    for text in ("One?", "Two?", "Three?"):
+        window.controller.new_chat()
+        ask(window, text)
+
+    def told() -> list[str]:
+        return [notice.message for notice in window.notices.all]
+
+    def undo() -> None:
+        keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        qtbot.keyClick(window, Qt.Key.Key_Z, keys)
+
+    window.controller.delete_chat(entries(window)[0].id)
+    assert told() == ["“Three?” is deleted."]
+    window.controller.delete_chat(entries(window)[0].id)
+    assert told() == ["2 chats deleted."]
+    wait_until(lambda: shown(window)[:1] == ["One?"])
+    window.controller.remove(window.controller.current.path()[0])
+    assert told() == ["2 chats and 2 messages deleted."]
+    undo()
+    assert shown(window)[:1] == ["One?"]
+    undo()
+    wait_until(lambda: shown(window)[:1] == ["Two?"])
+    assert told() == ["“Three?” is deleted."]
+    press(window, "Undo")
+    wait_until(lambda: shown(window)[:1] == ["Three?"])
+    assert rows(window) == ["Today", "Three?", "Two?", "One?"]
+    assert not told()
+    assert not window.actions_.undo.isEnabled()
+
+
+def test_a_deletion_whose_message_was_closed_is_offered_no_more(
+    open_kept: Open, ask: Ask
+) -> None:
+    window = open_kept()
+    for text in ("One?", "Two?", "Three?"):
+        window.controller.new_chat()
+        ask(window, text)
+    for _ in range(2):
+        window.controller.delete_chat(entries(window)[0].id)
+    window.notices.close_all()
+    assert not window.actions_.undo.isEnabled()
+    window.actions_.delete_chat.trigger()
+    assert [notice.message for notice in window.notices.all] == ["“One?” is deleted."]
+
+
 def test_a_chat_that_is_deleted_while_it_is_written_in_stays_deleted(
     open_kept: Open, ask: Ask, wait_until: WaitUntil
 ) -> None:
