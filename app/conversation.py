@@ -207,6 +207,11 @@ class Conversation:
         return next((t.context for t in reversed(self.path()) if t.context), 0)
 
     @property
+    def blank(self) -> bool:
+        """Whether nothing was made of it yet, or all of that is gone."""
+        return not (self.turns or self.draft or self.name or self.options)
+
+    @property
     def title(self) -> str:
         """The user's name for it, or what its first questions are about."""
         if self.name:

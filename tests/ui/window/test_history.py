@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.conversation import Conversation, End, Role
 from app.engine import Figures, Script
 from app.history import History
+from app.presets import ChatOptions
 from app.ui.application import CODEC
 from app.ui.look.notice import Notice
 from app.ui.window.chat_list import Entry, State
@@ -93,6 +94,45 @@ def test_a_new_chat_that_was_on_view_is_new_again(open_kept: Open, ask: Ask) -> 
     window = open_kept()
     assert rows(window) == ["Today", "One?"]
     assert shown(window) == []
+
+
+def test_a_chat_whose_draft_is_emptied_is_in_no_list(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    for _ in range(2):
+        window = open_kept()
+        assert rows(window) == []
+        qtbot.keyClicks(window.composer.field, "hm")
+        wait_until(lambda: rows(window) == ["Today", "New chat"])
+        window.composer.field.clear()
+        wait_until(lambda: rows(window) == [])
+        window.close()
+    window = open_kept()
+    qtbot.keyClicks(window.composer.field, "hm")
+    window.writing.keep()
+    window.composer.field.clear()
+    window.writing.keep()
+    ask(window, "One?")  # it is one again
+    window.controller.remove(window.controller.current.path()[0])
+    assert rows(window) == []
+    window.actions_.undo.trigger()
+    assert rows(window) == ["Today", "One?"]
+    window.close()
+    assert rows(open_kept()) == ["Today", "One?"]
+
+
+def test_a_new_chat_has_nothing_of_another_one(open_kept: Open, ask: Ask) -> None:
+    window = open_kept()
+    ask(window, "One?")
+    first = window.controller.current
+    window.controller.set_options(ChatOptions(system="Be brief."))
+    window.controller.remove(first.path()[0])
+    window.actions_.new_chat.trigger()
+    assert window.controller.current is not first
+    assert not window.controller.current.options
+    window.close()
+    window = open_kept()
+    assert [entry.id for entry in entries(window)] == [first.id]  # its prompt is not lost
 
 
 def test_a_question_is_kept_before_it_is_asked(
@@ -224,9 +264,7 @@ def test_what_was_deleted_comes_back_the_last_first(
     assert not window.actions_.undo.isEnabled()
 
 
-def test_a_deletion_whose_message_was_closed_is_offered_no_more(
-    open_kept: Open, ask: Ask
-) -> None:
+def test_a_deletion_whose_message_was_closed_is_offered_no_more(open_kept: Open, ask: Ask) -> None:
     window = open_kept()
     for text in ("One?", "Two?", "Three?"):
         window.controller.new_chat()
