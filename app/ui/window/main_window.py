@@ -412,6 +412,7 @@ class MainWindow(QMainWindow):
         self.archive.kept_again.connect(lambda: self.notices.drop("history"))
         controller.removed.connect(self._offer_turns_back)
         controller.answers.changed.connect(self._show_chats)
+        controller.answers.ended.connect(lambda live: self._find_again(live.conversation))
 
     def _wire_actions(self) -> None:
         actions = self.actions_
@@ -496,7 +497,13 @@ class MainWindow(QMainWindow):
 
     def _show_turns(self, chat: Conversation) -> None:
         self.chats.show_turns(chat)
+        self._find_again(chat)
         self._show_chats()
+
+    def _find_again(self, chat: Conversation) -> None:
+        """There is more of a chat, or less."""
+        if chat is self.controller.current and self.finder.isVisible():
+            self.finder.renew(chat.path())
 
     def _show_options(self, chat: Conversation) -> None:
         """It has other ones, or a model is given another part of it."""
@@ -571,7 +578,7 @@ class MainWindow(QMainWindow):
             if turn in found.turns and found.turns[turn] not in found.path():
                 found.choose(found.turns[turn])
             self.controller.show_chat(chat)
-            self._find(words.split()[-1])
+            self._find(words)
             self.finder.go_to(turn)
 
         self.controller.book.want_chat(chat, shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -185,7 +186,7 @@ class Sidebar(QFrame):
     """`search` is called with a query and what takes its hits."""
 
     chosen = Signal(str)  # the conversation's id
-    found = Signal(str, str, str)  # a chat's id, a turn's, the words that led there
+    found = Signal(str, str, str)  # a chat's id, a turn's, what stands there
     search_left = Signal()
     renamed = Signal(str, str)
     pinned = Signal(str, bool)
@@ -363,7 +364,7 @@ class Sidebar(QFrame):
     def _open(self, chat: str) -> None:
         entry = self.list.entry()
         if self._hits is not None and entry is not None and entry.turn:
-            self.found.emit(chat, entry.turn, self.search.text())
+            self.found.emit(chat, entry.turn, _written(entry.excerpt, self.search.text()))
         else:
             self.chosen.emit(chat)
 
@@ -387,6 +388,15 @@ class Sidebar(QFrame):
         menu.addSeparator()
         menu.addAction(tr("Delete"), lambda: self.deleted.emit(entry.id))
         return menu
+
+
+def _written(excerpt: str, query: str) -> str:
+    """What was found as it is written there, which may be with other signs and accents."""
+    *_, typed = query.split() or [""]
+    *_, marked = re.findall(f"{Hit.START}(.*?){Hit.STOP}", excerpt) or [typed]
+    plain = excerpt.replace(Hit.START, "").replace(Hit.STOP, "")
+    longer = len(typed) > len(marked) and typed.casefold() in plain.casefold()
+    return typed if longer else marked
 
 
 def _counted(hits: int) -> str:

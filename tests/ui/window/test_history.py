@@ -103,9 +103,9 @@ def test_a_chat_whose_draft_is_emptied_is_in_no_list(
         window = open_kept()
         assert rows(window) == []
         qtbot.keyClicks(window.composer.field, "hm")
-        wait_until(lambda: rows(window) == ["Today", "New chat"])
+        wait_until(lambda w=window: rows(w) == ["Today", "New chat"])  # type: ignore[misc]
         window.composer.field.clear()
-        wait_until(lambda: rows(window) == [])
+        wait_until(lambda w=window: rows(w) == [])  # type: ignore[misc]
         window.close()
     window = open_kept()
     qtbot.keyClicks(window.composer.field, "hm")
@@ -332,6 +332,49 @@ def test_words_are_found_in_other_chats(
     wait_until(lambda: shown(window)[:1] == ["How do I travel?"])
     qtbot.keyClick(window.sidebar.search, Qt.Key.Key_Escape)
     assert rows(window) == ["Today", "How do I travel?"]
+
+
+@pytest.mark.parametrize(
+    ("query", "looked_for", "count"),
+    [
+        ("uber", "Über", "1 of 1"),
+        ("größe", "Größe", "1 of 1"),
+        ('"alpha beta"', "beta", "1 of 1"),
+        ("beta.", "beta.", "1 of 1"),
+        ("about:", "about", "1 of 1"),
+        ("C++", "C++", "1 of 1"),
+    ],
+)
+def test_a_hit_leads_to_where_it_stands(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil, query: str, looked_for: str, count: str
+) -> None:
+    window = open_kept(BatchEngine(Script(text="It is about Über-Größe, C++ and alpha beta.")))
+    ask(window, "Tell me?")
+    window.actions_.search.trigger()
+    window.sidebar.search.setText(query)
+    wait_until(lambda: rows(window)[:1] == ["1 chat"])
+    window.sidebar._enter_list(open_it=True)
+    assert window.finder.field.text() == looked_for
+    assert window.finder._count.text() == count
+
+
+def test_what_is_new_in_the_chat_is_found_too(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text="The tram to Lisbon.")))
+    ask(window, "How do I travel?")
+    ask(window, "Which tram?")
+    window._find("tram")
+    window.finder.go(1)
+    told = window.finder._count.text
+    assert told() == "1 of 3"
+    ask(window, "Tram?")
+    assert told() == "1 of 5"  # the place is the same
+    window.controller.remove(window.controller.current.path()[0])
+    assert told() == "1 of 4"
+    window.finder.field.setText("no such word")
+    window.finder.renew(window.controller.current.path())
+    assert told() == "Nothing found"
 
 
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Down])
