@@ -64,7 +64,8 @@ class Turn:
     made it. `error` tells why it was not. `context` counts the tokens of the model's
     context that are in use at the end of an answer, 0 where that is not known. `thought_ms`
     is how long the reasoning took, `created` seconds since 1970, `place` its place in the
-    order in which turns came.
+    order in which turns came. `draft` is what the user has begun to write in its place; no file
+    keeps it.
     """
 
     role: Role
@@ -79,6 +80,7 @@ class Turn:
     thought_ms: int = 0
     created: float = field(default_factory=time.time)
     place: int = 0
+    draft: str = ""
 
     @property
     def said(self) -> bool:

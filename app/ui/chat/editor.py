@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtGui import QHideEvent, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app import attachments
@@ -27,6 +27,8 @@ _MOST_LINES: Final = 16
 class QuestionEditor(QFrame):
     sent = Signal(str)
     left = Signal()
+    given_up = Signal()
+    kept = Signal(str)  # what is written, where it is not on view any more
 
     def __init__(self, text: str, send_with: str = "enter", parent: QWidget | None = None) -> None:
         """`send_with` is the key that asks, as in the composer; Ctrl+Enter does in any case."""
@@ -54,7 +56,8 @@ class QuestionEditor(QFrame):
         self._send = QPushButton(tr("Ask again"))
         self._send.setProperty("kind", "outline")
         self._send.setToolTip("Enter" if send_with == "enter" else "Ctrl+Enter")
-        self._cancel.clicked.connect(self.left)
+        self._cancel.setToolTip(tr("Give up what you changed; Esc keeps it for later"))
+        self._cancel.clicked.connect(self.given_up)
         self._send.clicked.connect(self._ask)
         buttons = QHBoxLayout()
         buttons.setSpacing(Space.S)
@@ -73,6 +76,10 @@ class QuestionEditor(QFrame):
         self.show()
         self.field.setFocus()
         self.field.moveCursor(QTextCursor.MoveOperation.End)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.kept.emit(self._draft().message())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
@@ -112,6 +119,8 @@ class QuestionEditor(QFrame):
         self._reading -= 1
         self._files = (*self._files, attachment)
         self._show_files()
+        if not self.isVisible():
+            self.kept.emit(self._draft().message())
 
     def _refuse_file(self, error: SlipstreamError) -> None:
         self._reading -= 1

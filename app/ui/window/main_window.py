@@ -527,7 +527,7 @@ class MainWindow(QMainWindow):
             told.add_button("Undo").clicked.connect(self.controller.remember_all)
 
     def _answer_shorter(self, answer: Turn) -> None:
-        """Where nothing can be left out, that is told; nothing is where nothing can be asked."""
+        """Where nothing can be left out, or nothing can be asked, that is told."""
         controller, chat = self.controller, self.controller.current
         asked = False
         if controller.ask_params() is not None:
@@ -631,6 +631,8 @@ class MainWindow(QMainWindow):
 
     def _show_loading(self) -> None:
         self.composer.set_obstacle(self.loader.obstacle)
+        if not self.loader.obstacle:
+            self.notices.drop("unready")
         self._show_state()
         self.header.picker.set_in_use(self.loader.in_use)
         self._offer_model()
@@ -732,8 +734,12 @@ class MainWindow(QMainWindow):
 
     def _tell_refused(self, error: SlipstreamError) -> None:
         """Why nothing was asked."""
-        told = self._tell(error, "" if isinstance(error, AttachmentError) else "refused")
-        if isinstance(error, OptionError):
+        about_file, unready = isinstance(error, AttachmentError), bool(self.loader.obstacle)
+        topic = "" if about_file else "unready" if unready else "refused"
+        told = self._tell(error, topic)
+        if unready and not about_file and not self.loader.activity:
+            told.add_button("Show the models").clicked.connect(self.show_models)
+        elif isinstance(error, OptionError):
             told.add_button("Open the settings").clicked.connect(self.toggle_settings)
 
     # --- getting models -------------------------------------------------------------

@@ -192,6 +192,9 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
     assert not edited
     assert question._bubble.isVisible()
     question._edit.click()
+    assert question._editor.field.toPlainText() == "One? And two?"  # Escape took nothing away
+    question._editor._cancel.click()
+    question._edit.click()
     qtbot.keyClicks(question._editor.field, " And two?")
     qtbot.keyClick(question._editor.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert edited == [(question.turn, "One? And two?")]

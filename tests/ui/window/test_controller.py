@@ -154,10 +154,12 @@ def test_a_question_put_anew_ends_what_comes_behind_it(rig: Rig) -> None:
     controller.ask("Two")
     rig.drain(6)
     question, old, *_, waiting = controller.current.path()
+    question.draft = "Uno"
     assert controller.edit(question, "Uno")
     rig.drain(300)
     assert (old.end, waiting.end) == (End.REPLACED, End.REPLACED)
     assert [t.text for t in controller.current.path()] == ["Uno", LONG]
+    assert not question.draft
     assert controller.current.beside(controller.current.path()[0])[0] is question
     controller.choose(question)
     assert controller.current.path()[0] is question
@@ -328,8 +330,18 @@ def test_what_comes_when_it_closes_is_known(rig: Rig) -> None:
 
 def test_without_a_model_nothing_is_asked(owner: QObject) -> None:
     rig = Rig(owner)
+    refused: list[str] = []
+    rig.controller.refused.connect(lambda error: refused.append(error.message))
     assert not rig.controller.ask("Hello?")
     assert not rig.controller.current.turns
+    question = rig.controller.current.ask("One")
+    answer = rig.controller.current.answer(question)
+    answer.text, answer.end, question.draft = "Half", End.STOPPED, "Uno"
+    assert not rig.controller.edit(question, "Uno")
+    assert not rig.controller.again(answer)
+    assert not rig.controller.go_on(answer)
+    assert refused == ["No model is loaded."] * 4
+    assert question.draft == "Uno"
     rig.bridge.close()
 
 

@@ -17,7 +17,10 @@ from app.engine import Figures, Script
 from app.history import History
 from app.presets import ChatOptions
 from app.ui.application import CODEC
+from app.ui.chat.editor import QuestionEditor
+from app.ui.chat.message import Question
 from app.ui.look.notice import Notice
+from app.ui.window.book import OPEN
 from app.ui.window.chat_list import Entry, State
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
@@ -419,6 +422,36 @@ def test_a_chat_that_is_chosen_while_a_found_one_is_read_stays_on_view(
     window._show_found(found, "", "Lisbon")
     wait_until(lambda: window.controller.current.id == found)
     assert window.finder.isVisible()
+
+
+def test_a_question_that_is_edited_waits_while_other_chats_are_looked_at(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+
+    def editor() -> QuestionEditor | None:
+        question = window.chats.view.messages[0]
+        assert isinstance(question, Question)
+        return question._editor
+
+    ask(window, "One?")
+    first = window.controller.current.id
+    wait_until(lambda: len(window.chats.view.messages) == 2)
+    window.chats.view.messages[0].start_editing()  # type: ignore[union-attr]
+    qtbot.keyClicks(editor().field, " And")  # type: ignore[union-attr]
+    for n in range(OPEN + 2):
+        window.controller.new_chat()
+        ask(window, f"Other {n}?")
+    window.controller.show_chat(first)
+    assert editor().field.toPlainText() == "One? And"  # type: ignore[union-attr]
+    qtbot.keyClick(editor().field, Qt.Key.Key_Escape)  # type: ignore[union-attr]
+    for summary in window.controller.book.summaries:
+        window.controller.show_chat(summary.id)
+        wait_until(lambda s=summary: window.controller.current.id == s.id)  # type: ignore[misc]
+    wait_until(lambda: len(window.chats.view.messages) == 2)
+    assert editor() is None
+    window.chats.view.messages[0].start_editing()  # type: ignore[union-attr]
+    assert editor().field.toPlainText() == "One? And"  # type: ignore[union-attr]
 
 
 def test_a_damaged_file_is_said(
