@@ -168,6 +168,7 @@ class Composer(QFrame):
     edited = Signal()  # the draft is another one
     files_given = Signal(list)  # of Path
     picture_given = Signal()  # by the clipboard
+    taken_away = Signal(object, int)  # Attachment, its place
     files_wanted = Signal()  # the user wants to choose some
     options_wanted = Signal()  # of this chat
 
@@ -296,8 +297,9 @@ class Composer(QFrame):
         self.set_draft(Draft())
         self.edited.emit()
 
-    def attach(self, attachment: Attachment) -> None:
-        self._set_attachments((*self._attachments, attachment))
+    def attach(self, attachment: Attachment, place: int | None = None) -> None:
+        """Behind the others, or at its `place` among them."""
+        self._set_attachments(self.draft().with_attachment(attachment, place).attachments)
         self._edited()
 
     def set_tokens(self, tokens: dict[Attachment, int]) -> None:
@@ -365,8 +367,10 @@ class Composer(QFrame):
             self.attach(Attachment("Pasted text", text, pasted=True))
 
     def _remove(self, place: int) -> None:
+        taken = self._attachments[place]
         self._set_attachments(self._attachments[:place] + self._attachments[place + 1 :])
         self._edited()
+        self.taken_away.emit(taken, place)
 
     def _set_attachments(self, attachments: tuple[Attachment, ...]) -> None:
         self._attachments = attachments

@@ -102,8 +102,16 @@ class QuestionEditor(QFrame):
         self._edited()
 
     def _take_away(self, place: int) -> None:
+        taken = self._files[place]
         self._files = self._files[:place] + self._files[place + 1 :]
         self._show_files()
+
+        def put_back() -> None:
+            self._files = Draft("", self._files).with_attachment(taken, place).attachments
+            self._show_files()
+
+        told = self._tell(Notice(f"“{taken.name}” is no longer attached."))
+        told.add_button("Undo").clicked.connect(put_back)
 
     def _attach(self, files: Sequence[Path]) -> None:
         """Read files off the main thread; each goes with the question, or is refused."""
@@ -128,9 +136,13 @@ class QuestionEditor(QFrame):
         self._refuse(error)
 
     def _refuse(self, error: SlipstreamError) -> None:
-        told = Notice(error.message, error.remedy, level="error")
-        self._column.insertWidget(self._column.count() - 1, told)
-        told.show()
+        self._tell(Notice(error.message, error.remedy, level="error"))
+
+    def _tell(self, notice: Notice) -> Notice:
+        """Within it: it is about this question."""
+        self._column.insertWidget(self._column.count() - 1, notice)
+        notice.show()
+        return notice
 
     def _ask(self) -> None:
         if self._send.isEnabled():

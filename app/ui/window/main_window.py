@@ -83,6 +83,7 @@ from app.ui.window.vendor import VendorDefaults, defaults
 from app.ui.window.writing import Writing
 
 if TYPE_CHECKING:
+    from app.drafting import Attachment
     from app.presets import ChatOptions
     from app.ui.models.sheet import ModelsSheet
     from app.ui.proof.page import ProofPage
@@ -390,6 +391,7 @@ class MainWindow(QMainWindow):
         sidebar.chosen.connect(controller.show_chat)
         sidebar.chosen.connect(self.sides.close_chosen)
         self.writing.edited.connect(book.save)
+        self.writing.taken_away.connect(self._offer_attachment_back)
         controller.edited.connect(book.save)
         sidebar.found.connect(self._show_found)
         sidebar.search_left.connect(self.sides.close_chosen)
@@ -601,6 +603,9 @@ class MainWindow(QMainWindow):
             lambda: self.controller.restore(chat, removed),
             count,
         )
+
+    def _offer_attachment_back(self, file: Attachment, undo: Callable[[], None]) -> None:
+        self.undoing.offer(f"“{file.name}” is no longer attached.", "attachment", undo)
 
     def _offer_preset_back(self, name: str, preset: ChatOptions) -> None:
         self.undoing.offer(

@@ -31,6 +31,7 @@ _AROUND: Final = 64
 class Writing(QObject):
     edited = Signal(object)  # Conversation: its draft is another one
     sent = Signal()
+    taken_away = Signal(object, object)  # Attachment, and what puts it back
 
     def __init__(
         self, controller: Controller, composer: Composer, context: Context, parent: QObject
@@ -47,6 +48,7 @@ class Writing(QObject):
         controller.edited.connect(self.show_think)
         composer.files_given.connect(self.attach)
         composer.picture_given.connect(self._refuse_picture)
+        composer.taken_away.connect(self._offer_back)
         context.changed.connect(self._show_use)
         context.counted.connect(lambda: composer.set_tokens(context.tokens))
 
@@ -99,6 +101,19 @@ class Writing(QObject):
         """Read files off the main thread; each is attached whole, or refused with a reason."""
         for file in files:
             self._read(file)
+
+    def _offer_back(self, attachment: Attachment, place: int) -> None:
+        if (chat := self._shown) is not None:
+            self.taken_away.emit(attachment, lambda: self._put(chat, attachment, place))
+
+    def _put(self, chat: Conversation, attachment: Attachment, place: int | None = None) -> None:
+        """Into the draft of its own chat, also where another one is on view by now."""
+        chat = self._controller.book.get(chat.id) or chat
+        if chat is self._shown:
+            self._composer.attach(attachment, place)
+        else:
+            chat.draft = Draft.of_json(chat.draft).with_attachment(attachment, place).json()
+            self.edited.emit(chat)
 
     def _read(self, file: Path) -> None:
         chat = self._shown

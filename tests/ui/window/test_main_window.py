@@ -316,7 +316,7 @@ def test_a_long_paste_is_kept_beside_the_field(
     QGuiApplication.clipboard().setText(long)
     window.composer.field.paste()
     assert not window.composer.field.toPlainText()
-    assert window.composer.chips.buttons[0].text() == "Pasted text · 300.0k characters"
+    assert window.composer.chips.chips[0].name.text() == "Pasted text · 300.0k characters"
     qtbot.keyClicks(window.composer.field, "Decode this:")
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
     wait_until(lambda: bool(path(window)))  # once it is counted

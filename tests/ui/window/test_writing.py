@@ -10,6 +10,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.drafting import Attachment, Draft
 from app.engine import Ask as Asked
 from app.engine import Command, Count, Event, Failed, Reading, Script
 from app.errors import DeviceError
@@ -173,13 +174,34 @@ def test_files_are_attached_or_refused(
     bad.write_bytes(b"\0\1\2\xff")
     window = open_window()
     window.writing.attach([good, bad])
-    wait_until(lambda: bool(window.composer.chips.buttons))
-    wait_until(lambda: "tokens" in window.composer.chips.buttons[0].text())
+    wait_until(lambda: bool(window.composer.chips.chips))
+    wait_until(lambda: "tokens" in window.composer.chips.chips[0].name.text())
     wait_until(lambda: bool(window.findChildren(Notice)))
     assert "`bad.bin` is not attached" in window.findChildren(Notice)[0].message
     window.composer.send.click()
     wait_until(lambda: bool(window.controller.current.turns))
     assert "five words are in it" in window.controller.current.path()[0].text
+
+
+def test_an_attachment_that_was_taken_away_comes_back(open_window: OpenWindow, ask: Ask) -> None:
+    window = open_window()
+    ask(window, "Hello?")
+    first = window.controller.current
+    files = tuple(Attachment(f"{i}.txt", "text") for i in range(3))
+    window.composer.set_draft(Draft("Read", files))
+    window.composer.chips.chips[1].away.click()
+    assert [n.message for n in window.notices.all] == ["“1.txt” is no longer attached."]
+    window.actions_.undo.trigger()
+    assert window.composer.draft() == Draft("Read", files)
+    window.composer.chips.chips[0].away.click()
+    window.composer.chips.chips[0].away.click()
+    assert [n.message for n in window.notices.all] == ["2 attachments deleted."]
+    window.actions_.new_chat.trigger()
+    window.actions_.undo.trigger()
+    window.actions_.undo.trigger()
+    assert not window.composer.draft()  # it is another chat's
+    window.controller.show_chat(first.id)
+    assert window.composer.draft() == Draft("Read", files)
 
 
 def test_a_long_prompt_tells_how_far_it_is(open_window: OpenWindow, wait_until: WaitUntil) -> None:
