@@ -6,6 +6,7 @@ tell the lines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -53,6 +54,7 @@ class Chips(QWidget):
     """Of a message that is written; below them what is in the one that was pressed."""
 
     removed = Signal(int)  # its place
+    unwanted = Signal()  # what is still being read
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,8 +69,13 @@ class Chips(QWidget):
         self.page.setTabChangesFocus(True)
         self.page.installEventFilter(self)
         self.page.hide()
+        self.reading = Chip((), "Being read", "Do not attach it")
+        self.reading.name.setEnabled(False)  # there is nothing to be shown yet
+        self.reading.away.clicked.connect(self.unwanted)
+        self.reading.hide()
         self._row = QVBoxLayout()
         self._row.setSpacing(Space.XS)
+        self._row.addWidget(self.reading, 0, Qt.AlignmentFlag.AlignLeft)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(Space.S)
@@ -84,7 +91,17 @@ class Chips(QWidget):
             self._make()
         for chip in self.chips:
             chip.name.setText(_told(chip.files, tokens))
-        self.setVisible(bool(attachments))
+        self._show_any()
+
+    def show_reading(self, names: Sequence[str]) -> None:
+        """Files that are still being read."""
+        if names:
+            what = _short(names[0]) if len(names) == 1 else words.number(len(names), "file")
+            self.reading.name.setText(tr("Reading {what} …").format(what=what))
+            self.reading.name.set_label(tr("Reading {what} …").format(what=", ".join(names)))
+            self.reading.away.set_label(tr("Do not attach {what}").format(what=what))
+        self.reading.setVisible(bool(names))
+        self._show_any()
 
     # --- Qt -----------------------------------------------------------------------------
 
@@ -101,6 +118,9 @@ class Chips(QWidget):
         return super().eventFilter(watched, event)
 
     # --- own ----------------------------------------------------------------------------
+
+    def _show_any(self) -> None:
+        self.setVisible(bool(self._attachments) or not self.reading.isHidden())
 
     def _make(self) -> None:
         for chip in self.chips:
@@ -119,7 +139,8 @@ class Chips(QWidget):
     def _add(self, chip: Chip, place: int) -> None:
         chip.away.clicked.connect(lambda: self.removed.emit(place))
         chip.name.clicked.connect(lambda on: self._show(chip.files if on else ()))
-        self._row.addWidget(chip, 0, Qt.AlignmentFlag.AlignLeft)
+        last = self._row.count() - 1  # that of what is being read stands below them
+        self._row.insertWidget(last, chip, 0, Qt.AlignmentFlag.AlignLeft)
         self.chips.append(chip)
 
     def _show(self, files: tuple[Attachment, ...]) -> None:

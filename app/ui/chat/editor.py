@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from app import attachments
 from app.drafting import Attachment, Draft
 from app.errors import SlipstreamError
-from app.ui import task
 from app.ui.chat.chips import Chips
 from app.ui.chat.composer import Field, no_picture
+from app.ui.chat.file_reads import FileReads
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice
 from app.ui.look.theme import Space
@@ -46,11 +43,15 @@ class QuestionEditor(QFrame):
         self.field.textChanged.connect(self._edited)
         self.field.send_wanted.connect(self._ask)
         self.field.long_pasted.connect(self.field.insertPlainText)
-        self.field.files_given.connect(self._attach)
+        self._reads = FileReads(self)
+        self._reads.changed.connect(self._show_reading)
+        self._reads.came.connect(self._take)
+        self._reads.refused.connect(self._refuse)
+        self.field.files_given.connect(self._reads.read)
         self.field.picture_given.connect(lambda: self._refuse(no_picture()))
-        self._reading = 0  # files: it is asked with them
         self.chips = Chips()
         self.chips.removed.connect(self._take_away)
+        self.chips.unwanted.connect(self._reads.stop)
         self._cancel = QPushButton(tr("Cancel"))
         self._cancel.setProperty("kind", "outline")
         self._send = QPushButton(tr("Ask again"))
@@ -92,7 +93,7 @@ class QuestionEditor(QFrame):
         return super().eventFilter(watched, event)
 
     def _edited(self) -> None:
-        self._send.setEnabled(bool(self._draft()) and not self._reading)
+        self._send.setEnabled(bool(self._draft()) and not self._reads.names)
 
     def _draft(self) -> Draft:
         return Draft(self.field.toPlainText(), self._files)
@@ -113,27 +114,15 @@ class QuestionEditor(QFrame):
         told = self._tell(Notice(f"“{taken.name}” is no longer attached."))
         told.add_button("Undo").clicked.connect(put_back)
 
-    def _attach(self, files: Sequence[Path]) -> None:
-        """Read files off the main thread; each goes with the question, or is refused."""
-        for file in files:
-            self._read(file)
+    def _show_reading(self) -> None:
+        self.chips.show_reading(self._reads.names)
         self._edited()
 
-    def _read(self, file: Path) -> None:
-        self._reading += 1
-        task.run(self, lambda *_: attachments.read(file), self._take, self._refuse_file)
-
     def _take(self, attachment: Attachment) -> None:
-        self._reading -= 1
         self._files = (*self._files, attachment)
         self._show_files()
         if not self.isVisible():
             self.kept.emit(self._draft().message())
-
-    def _refuse_file(self, error: SlipstreamError) -> None:
-        self._reading -= 1
-        self._edited()
-        self._refuse(error)
 
     def _refuse(self, error: SlipstreamError) -> None:
         self._tell(Notice(error.message, error.remedy, level="error"))
