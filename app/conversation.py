@@ -64,7 +64,8 @@ class Turn:
     made it. `error` tells why it was not. `context` counts the tokens of the model's
     context that are in use at the end of an answer, 0 where that is not known. `thought_ms`
     is how long the reasoning took, `created` seconds since 1970, `place` its place in the
-    order in which turns came.
+    order in which turns came. `draft` is what the user has begun to write in its place; no file
+    keeps it.
     """
 
     role: Role
@@ -79,6 +80,7 @@ class Turn:
     thought_ms: int = 0
     created: float = field(default_factory=time.time)
     place: int = 0
+    draft: str = ""
 
     @property
     def said(self) -> bool:
@@ -205,6 +207,11 @@ class Conversation:
     def context(self) -> int:
         """Tokens of the model's context in use at the end of the path, as far as known."""
         return next((t.context for t in reversed(self.path()) if t.context), 0)
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing was made of it yet, or all of that is gone."""
+        return not (self.turns or self.draft or self.name or self.options)
 
     @property
     def title(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 _FENCES: Final = re.compile(r"^`{3,}", re.MULTILINE)
@@ -39,6 +39,12 @@ class Draft:
     def __bool__(self) -> bool:
         """Whether there is anything to send."""
         return bool(self.attachments or self.text.strip())
+
+    def with_attachment(self, attachment: Attachment, place: int | None = None) -> Self:
+        """With one more, behind the others or at its `place`."""
+        files = list(self.attachments)
+        files.insert(len(files) if place is None else place, attachment)
+        return replace(self, attachments=tuple(files))
 
     def message(self) -> str:
         """All of it as one text: what was written first, then each attachment."""

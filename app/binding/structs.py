@@ -58,8 +58,7 @@ class LoadOptions(Structure):
 
 class Memory(Structure):
     _fields_ = [
-        (name, c_uint64)
-        for name in ("weights", "mapped", "context", "compute", "drafter", "free")
+        (name, c_uint64) for name in ("weights", "mapped", "context", "compute", "drafter", "free")
     ]
 
 

@@ -29,8 +29,9 @@ _REMEDY: Final = "Choose a file that was exported as JSON."
 _STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.55 Inter, "Noto Sans", system-ui, sans-serif; max-width: 720px;
-  margin: 40px auto; padding: 0 24px; }
-h1 { font-size: 22px; } h2 { font-size: 13px; margin: 32px 0 4px; }
+  margin: 0; margin-inline: auto; padding: 40px 24px; }
+h1 { font-size: 22px; } h2 { font-size: 19px; } h3 { font-size: 17px; }
+.who { font-size: 13px; font-weight: bold; margin: 32px 0 4px; }
 .when { color: GrayText; font-size: 13px; }
 .you { background: color-mix(in srgb, CanvasText 6%, Canvas); border-radius: 10px;
   padding: 8px 16px; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -39,8 +40,8 @@ pre { background: color-mix(in srgb, CanvasText 5%, Canvas); border-radius: 10px
   padding: 12px 16px; white-space: pre-wrap; overflow-wrap: anywhere; }
 table { border-collapse: collapse; } th, td { border: 1px solid GrayText; padding: 4px 8px; }
 blockquote { border-left: 3px solid GrayText; margin-left: 0; padding-left: 16px; }
-details { color: GrayText; white-space: pre-wrap; }
-@media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } }
+details { color: GrayText; } details div { white-space: pre-wrap; }
+@media print { body { padding: 0; max-width: none; } .who, h2, h3 { break-after: avoid; } }
 """
 
 
@@ -155,14 +156,15 @@ def _quoted(text: str) -> str:
 
 
 def _html_turn(turn: Turn) -> str:
-    head = f"<h2>{_NAMES[turn.role]}</h2>"
+    head = f'<p class="who" role="heading" aria-level="2">{_NAMES[turn.role]}</p>'
     text = valid_text(turn.text)
     if turn.role is not Role.ASSISTANT:
         return f'{head}<div class="you">{escape(text)}</div>'
     thought = ""
     if turn.reasoning:
         thought = (
-            f"<details><summary>Thinking</summary>{escape(valid_text(turn.reasoning))}</details>"
+            "<details><summary>Thinking</summary>"
+            f"<div>{escape(valid_text(turn.reasoning))}</div></details>"
         )
     from markdown_it import MarkdownIt  # the window opens before it is needed
 

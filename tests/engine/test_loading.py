@@ -248,9 +248,7 @@ def test_a_head_of_the_drafters_own_is_told(tmp_path: Path, demo_files: Pair) ->
     assert "of its own: the target's are used" in told
 
 
-def test_layers_that_guess_tokens_are_none_of_the_targets(
-    tmp_path: Path, demo_files: Pair
-) -> None:
+def test_layers_that_guess_tokens_are_none_of_the_targets(tmp_path: Path, demo_files: Pair) -> None:
     """Some files carry a layer behind the last one (MTP), which is not loaded: no drafter can read
     what goes into it, and the process ended where one did."""
     assert demo_files.draft

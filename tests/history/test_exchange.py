@@ -53,6 +53,15 @@ def test_a_page_holds_no_markup_of_a_text() -> None:
     assert "<script" not in page
 
 
+def test_on_a_page_the_names_of_who_speaks_are_no_headings_of_an_answer() -> None:
+    talk = Conversation()
+    talk.answer(talk.ask("Why?")).text = "## Because"
+    page = exchange.as_html(talk)
+    assert "<h2>Because</h2>" in page
+    assert page.count("<h2") == 1
+    assert page.count('class="who"') == 2
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"\0\0", b"[]", b"{}", b"[" * 100_000, b'{"format": "slipstream-chat"}',

@@ -15,7 +15,8 @@ from app.ui.look import announce, words
 from app.ui.look.language import tr
 
 KEPT: Final = 4
-"""Views of chats that were looked at last; those of others are made again."""
+"""Views of chats that were looked at last; those of others are made again, unless an answer
+comes in them or a question is being edited."""
 
 
 class Chats(QStackedWidget):
@@ -51,7 +52,7 @@ class Chats(QStackedWidget):
         self._views[conversation.id] = view
         self.setCurrentWidget(view)
         _show(view, conversation)
-        for id_ in list(self._views)[:-KEPT]:
+        for id_ in [i for i in list(self._views)[:-KEPT] if not _busy(self._views[i])]:
             old = self._views.pop(id_)
             self.removeWidget(old)
             old.deleteLater()
@@ -119,6 +120,10 @@ class Chats(QStackedWidget):
             getattr(view, name).connect(getattr(self, name))
         self.addWidget(view)
         return view
+
+
+def _busy(view: ChatView) -> bool:
+    return any(message.busy for message in view.messages)
 
 
 def _show(view: ChatView, conversation: Conversation) -> None:

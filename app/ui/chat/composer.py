@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -171,6 +171,8 @@ class Composer(QFrame):
     edited = Signal()  # the draft is another one
     files_given = Signal(list)  # of Path
     picture_given = Signal()  # by the clipboard
+    taken_away = Signal(object, int)  # Attachment, its place
+    reading_unwanted = Signal()  # of the files that are being read
     files_wanted = Signal()  # the user wants to choose some
     options_wanted = Signal()  # of this chat
 
@@ -180,6 +182,7 @@ class Composer(QFrame):
         self._busy = False
         self._obstacle = ""
         self._waiting = False  # for the obstacle to go: then it is sent by itself
+        self._reading = False  # files: it is sent with them
         self._said = ""  # by whoever decides whether it can be sent
         self._attachments: tuple[Attachment, ...] = ()
         self._tokens: dict[Attachment, int] = {}
@@ -239,6 +242,7 @@ class Composer(QFrame):
         self.field.files_given.connect(self.files_given)
         self.field.picture_given.connect(self.picture_given)
         self.chips.removed.connect(self._remove)
+        self.chips.unwanted.connect(self.reading_unwanted)
         self.attach_button.clicked.connect(self.files_wanted)
         self.options.clicked.connect(self.options_wanted)
         self.field.focused.connect(self._show_focus)
@@ -299,9 +303,16 @@ class Composer(QFrame):
         self.set_draft(Draft())
         self.edited.emit()
 
-    def attach(self, attachment: Attachment) -> None:
-        self._set_attachments((*self._attachments, attachment))
+    def attach(self, attachment: Attachment, place: int | None = None) -> None:
+        """Behind the others, or at its `place` among them."""
+        self._set_attachments(self.draft().with_attachment(attachment, place).attachments)
         self._edited()
+
+    def set_reading(self, names: Sequence[str]) -> None:
+        """Files that are still being read: nothing is sent without them."""
+        self._reading = bool(names)
+        self.chips.show_reading(names)
+        self._update()
 
     def set_tokens(self, tokens: dict[Attachment, int]) -> None:
         """Of attachments, as far as they are known."""
@@ -368,8 +379,10 @@ class Composer(QFrame):
             self.attach(Attachment("Pasted text", text, pasted=True))
 
     def _remove(self, place: int) -> None:
+        taken = self._attachments[place]
         self._set_attachments(self._attachments[:place] + self._attachments[place + 1 :])
         self._edited()
+        self.taken_away.emit(taken, place)
 
     def _set_attachments(self, attachments: tuple[Attachment, ...]) -> None:
         self._attachments = attachments
@@ -378,7 +391,7 @@ class Composer(QFrame):
     def _update(self) -> None:
         waits = " · sent as soon as it can be" if self._waiting else ""
         self._hint.set_text(f"{self._obstacle}{waits}" if self._obstacle else self._said)
-        self.send.setEnabled(not self._obstacle and not self._blank())
+        self.send.setEnabled(not (self._obstacle or self._reading or self._blank()))
 
     def _show_focus(self, focused: bool) -> None:
         self.setProperty("focused", focused)

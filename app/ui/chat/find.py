@@ -38,6 +38,7 @@ class FindBar(QFrame):
         # A turn, whether in its thinking, and the how-manieth place there.
         self._places: list[tuple[Turn, bool, int]] = []
         self._at = -1
+        self._going = False  # to where it is: it is scrolled to once it is rendered
         self._marked: list[TextView] = []
         self._lines: dict[tuple[str, bool], tuple[int, list[str]]] = {}  # and of how much text
         self.field = QLineEdit()
@@ -86,6 +87,21 @@ class FindBar(QFrame):
         self.field.selectAll()
         self._look()
 
+    def renew(self, turns: Sequence[Turn]) -> None:
+        """There are others, or more of them; the place that is shown stays, and so does the
+        view."""
+        before, here = self._at, self._places[self._at] if self._places else None
+        self._turns = turns
+        self._find()
+        if here in self._places:
+            self._at = self._places.index(here)
+        elif 0 <= before < len(self._places):
+            self._at = before
+        self._going = self._going and self._again.isActive()
+        self._tell()
+        self._mark()
+        self._again.start()
+
     def leave(self) -> None:
         self._reader.stop()
         self._unmark()
@@ -133,6 +149,10 @@ class FindBar(QFrame):
     # --- own ----------------------------------------------------------------------------
 
     def _look(self) -> None:
+        self._find()
+        self._show()
+
+    def _find(self) -> None:
         query = self.field.text()
         pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._places = [
@@ -144,7 +164,6 @@ class FindBar(QFrame):
             )
         ]
         self._at = len(self._places) - 1  # the newest first
-        self._show()
 
     def _read(self, turn: Turn, thinking: bool, query: str) -> Sequence[str]:
         """The lines that are to be read of a turn, where `query` may be in them."""
@@ -167,19 +186,23 @@ class FindBar(QFrame):
             self._read(turn, False, "")
 
     def _show(self) -> None:
+        self._tell()
+        if self._places and self._view is not None:
+            self._view.reveal(self._places[self._at][0])
+        self._going = True
+        self._mark()
+        self._again.start()
+
+    def _tell(self) -> None:
         query, many = self.field.text(), len(self._places)
         text = f"{self._at + 1} of {many}" if many else "Nothing found" if query else ""
         self._count.setText(text)
         self._count.setAccessibleName(text)
         for button in (self._back, self._on):
             button.setEnabled(many > 1)
-        if many and self._view is not None:
-            self._view.reveal(self._places[self._at][0])
-        self._mark()
-        self._again.start()
 
     def _mark(self) -> None:
-        """All places in what is seen; the one that is shown stands out, and is scrolled to."""
+        """All places in what is seen; the one that is shown stands out, and is gone to."""
         self._unmark()
         query = self.field.text()
         if not query or self._view is None or not self._places or not self.isVisible():
@@ -198,7 +221,7 @@ class FindBar(QFrame):
                     [_selection(cursor, i == here) for i, cursor in enumerate(cursors)]
                 )
                 self._marked.append(text)
-                if here >= 0:
+                if here >= 0 and self._going:
                     self._view.show_point(text, text.cursorRect(cursors[here]).center())
                     text.reveal(cursors[here])
 

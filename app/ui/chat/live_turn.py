@@ -30,6 +30,13 @@ class Maker:
     tokens_per_s: float | None = None
 
 
+def goes_on(turn: Turn) -> bool:
+    """Whether an answer broke off, or ended at the token limit: there may be more of it."""
+    figures = turn.figures
+    limited = isinstance(figures, Figures) and figures.finish_reason is FinishReason.LENGTH
+    return turn.continues or (limited and turn.said and turn.end is End.DONE)
+
+
 class LiveTurn(QObject):
     """It outlives no reply: however the answer ends, `ended` comes once."""
 

@@ -17,7 +17,7 @@ from app.errors import ContextFullError, SlipstreamError
 from app.ui import task
 from app.ui.chat.chips import file_chips
 from app.ui.chat.editor import QuestionEditor
-from app.ui.chat.live_turn import LiveTurn
+from app.ui.chat.live_turn import LiveTurn, goes_on
 from app.ui.look import theme, why, words
 from app.ui.look.controls import holds_focus
 from app.ui.look.flow import Flow
@@ -193,11 +193,14 @@ class Question(QWidget):
         self._branches.show_turns(turns, self.turn)
 
     def start_editing(self) -> None:
-        """Write in the bubble's place: sending puts the question anew, Escape leaves it."""
+        """Write in the bubble's place: sending puts the question anew, Escape leaves it, and
+        what was written is there again the next time."""
         if self._editor is not None:
             return
-        self._editor = QuestionEditor(self.turn.text, self.send_with())
+        self._editor = QuestionEditor(self.turn.draft or self.turn.text, self.send_with())
         self._editor.left.connect(self.stop_editing)
+        self._editor.given_up.connect(self._give_up)
+        self._editor.kept.connect(self._keep)
         self._editor.sent.connect(lambda text: self.edited.emit(self.turn, text))
         self._bubble.hide()
         self._tools.hide()
@@ -215,6 +218,13 @@ class Question(QWidget):
             self._column.setContentsMargins(0, 0, 0, 0)
             self._bubble.show()
             self._tools.show()
+
+    def _give_up(self) -> None:
+        self.stop_editing()
+        self.turn.draft = ""
+
+    def _keep(self, text: str) -> None:
+        self.turn.draft = text if text != self._parts.message() else ""
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -385,7 +395,7 @@ class AnswerView(QWidget):
         self._body.finish()
         self._footer.show()
         self._copy.setVisible(bool(self.turn.text))
-        self._go_on.setVisible(self.turn.continues)
+        self._go_on.setVisible(goes_on(self.turn))
         note = words.finish_note(self.turn)
         self._note.setText(tr(note))
         self._note.setVisible(bool(note))

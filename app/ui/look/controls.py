@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -40,6 +40,16 @@ def press_focused(event: QKeyEvent) -> bool:
         return False
     focused.animateClick()
     return True
+
+
+def claim_escape(event: QEvent) -> bool:
+    """Have Escape come as a key to whoever is asked, before it is the window's Stop; whether
+    it was asked for."""
+    override = event.type() == QEvent.Type.ShortcutOverride
+    if override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+        event.accept()
+        return True
+    return False
 
 
 def holds_focus(widget: QWidget) -> bool:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.ui.look import theme
-from app.ui.look.controls import press_focused
+from app.ui.look.controls import claim_escape, press_focused
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
@@ -64,11 +64,7 @@ class Sheet(QFrame):
     # --- Qt ---------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
-        override = event.type() == QEvent.Type.ShortcutOverride
-        if override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
-            event.accept()  # else it would stop the answer
-            return True
-        return super().event(event)
+        return claim_escape(event) or super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """A click on it is not one on what lies below it."""

@@ -67,6 +67,9 @@ QToolButton[kind="quiet"]:hover, QPushButton[kind="quiet"]:hover { color: $text;
 QToolButton:focus, QPushButton:focus, QAbstractButton:focus { border-color: $muted; }
 QToolButton:disabled, QPushButton:disabled { color: $muted; }
 QToolButton::menu-indicator { image: none; width: 0; }
+QFrame[kind="chip"] { background: $raised; border: 1px solid $line_strong; border-radius: 6px; }
+QToolButton[kind="chip"] { padding: 5px 6px; border-radius: 5px; }
+QToolButton[kind="chip"]:checked { background: $hover; }
 QPushButton[kind="outline"], QToolButton[kind="outline"] {
   border-color: $line_strong; padding: 6px 12px; background: $raised;
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QFont, QKeyEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -28,7 +28,7 @@ from app.job import Repair
 from app.library import ModelState, ModelStatus
 from app.ui import task
 from app.ui.look import theme, words
-from app.ui.look.controls import Elided, Segments, holds_focus, order_tabs
+from app.ui.look.controls import Elided, Segments, claim_escape, holds_focus, order_tabs
 from app.ui.look.flow import flow
 from app.ui.look.icons import IconButton
 from app.ui.look.labels import note, section
@@ -403,6 +403,9 @@ class ModelsSheet(QFrame):
         )
         if file:
             self.chosen.emit(file)
+
+    def event(self, event: QEvent) -> bool:
+        return claim_escape(event) or super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

@@ -44,6 +44,7 @@ class Book(QObject):
         self._open: dict[str, Conversation] = {self.current.id: self.current}  # newest last
         self._summaries: dict[str, Summary] = {}
         self._deleted: set[str] = set()  # those that can still come back
+        self._emptied: set[str] = set()  # those of which nothing is left to be kept
         self._wanted = ""  # the chat that is to be shown when it has been read
         self.held: Callable[[str], bool] = lambda chat: False  # whether one must stay in memory
         self.lasting = False
@@ -84,8 +85,11 @@ class Book(QObject):
     # --- which one is shown -----------------------------------------------------------
 
     def show_new(self) -> None:
-        """An empty chat; the one that is empty already, if there is one."""
-        empty = next((c for c in self._open.values() if not c.turns), None)
+        """An empty chat; the one that is empty already, if there is one, and its draft."""
+        unused = (
+            c for c in self._open.values() if not (c.turns or c.name or c.options or c.pinned)
+        )
+        empty = next(unused, None)
         if empty is None:
             empty = Conversation()
             self._open[empty.id] = empty
@@ -118,17 +122,26 @@ class Book(QObject):
         then: Callable[[], None] | None = None,
     ) -> None:
         """Keep a chat, those of its turns that changed, and that others are gone."""
-        if not chat.turns and not chat.draft and chat.id not in self._summaries:
+        blank = chat.blank
+        if blank and chat.id not in self._summaries:
             return  # an empty chat is none
         if chat.id in self._deleted:
             return  # what is still to be kept of it, a draft, is when it comes back
-        summary = Summary(
-            chat.id, chat.title, bool(chat.name), chat.pinned, chat.created, chat.used
-        )
-        if self._summaries.get(chat.id) != summary:
-            self._summaries[chat.id] = summary
-            self.listed.emit()
+        self._list(chat)
         self._archive.save(chat, turns, gone, then)
+        if blank != (chat.id in self._emptied):
+            self._emptied ^= {chat.id}
+            self._archive.set_deleted(chat.id, blank)
+
+    def _list(self, chat: Conversation) -> None:
+        """As it is called now; one that is empty is in no list."""
+        before = self._summaries.pop(chat.id, None)
+        if not chat.blank:
+            self._summaries[chat.id] = Summary(
+                chat.id, chat.title, bool(chat.name), chat.pinned, chat.created, chat.used
+            )
+        if self._summaries.get(chat.id) != before:
+            self.listed.emit()
 
     def add(self, chat: Conversation) -> None:
         """A chat from elsewhere, with all its turns."""
@@ -195,7 +208,7 @@ class Book(QObject):
         self.listed.emit()
         if opened.problem is not None:
             self.told.emit(opened.problem)
-        if opened.last in self._summaries and not self.current.turns and not self.current.draft:
+        if opened.last in self._summaries and self.current.blank:
             self.show_chat(opened.last)
 
     def _let_go(self) -> None:

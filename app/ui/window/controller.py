@@ -14,12 +14,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import catalog
 from app.conversation import Conversation, End, Removed, Role, Turn
 from app.engine import PENALTIES, AskParams, Backend, Figures, KvType, Sampling, Verify
-from app.errors import ContextFullError, SlipstreamError
+from app.errors import ContextFullError, EngineError, SlipstreamError
 from app.loading import LoadChoice
 from app.presets import ChatOptions
 from app.ui.archive import Archive
 from app.ui.bridge import EngineBridge
-from app.ui.chat.live_turn import LiveTurn
+from app.ui.chat.live_turn import LiveTurn, goes_on
 from app.ui.meters.model import Meters
 from app.ui.models.loading import Loader
 from app.ui.settings.flow import SettingsFlow
@@ -56,7 +56,7 @@ class Controller(QObject):
         self.book = Book(self.archive, self)
         self.answers = Answers(bridge, self)
         self.unseen: set[str] = set()  # chats whose answer ended while another was on view
-        self.book.held = lambda chat: bool(self.answers.of(chat)) or self.archive.unkept(chat)
+        self.book.held = self._holds
         self._keep = QTimer(self, interval=KEEP_MS)
         self._keep.timeout.connect(self._keep_running)
         self._was_busy = False
@@ -106,6 +106,7 @@ class Controller(QObject):
             return False
         self._make_room(question)
         self._ask(text, params, instead_of=question)
+        question.draft = ""
         return True
 
     def again(self, answer: Turn | None = None) -> bool:
@@ -123,9 +124,9 @@ class Controller(QObject):
         return True
 
     def go_on(self, answer: Turn) -> bool:
-        """Go on with an answer that broke off; False if that cannot be."""
+        """Go on with an answer that ended too soon; False if that cannot be."""
         chat = self.current
-        if not answer.continues or self._is_live(answer) or (p := self.ask_params()) is None:
+        if not goes_on(answer) or self._is_live(answer) or (p := self.ask_params()) is None:
             return False
         self._begin(LiveTurn(chat, answer, p, self))
         return True
@@ -206,6 +207,12 @@ class Controller(QObject):
         if (live := self.answers.running) is not None and live.turn.id in live.conversation.turns:
             self.book.save(live.conversation, [live.turn])
 
+    def _holds(self, chat: str) -> bool:
+        """Whether there is more of a chat than its file has."""
+        known = self.book.get(chat)
+        edited = known is not None and any(turn.draft for turn in known.turns.values())
+        return edited or bool(self.answers.of(chat)) or self.archive.unkept(chat)
+
     def _chat_shown(self, chat: Conversation) -> None:
         self.unseen.discard(chat.id)
         self._tell_busy()
@@ -228,8 +235,10 @@ class Controller(QObject):
         return any(live.turn is turn for live in self.answers.all)
 
     def ask_params(self) -> AskParams | None:
-        """How the next answer of the shown chat is made; None where none can be now."""
+        """How the next answer of the shown chat is made; None where none can be now, which is
+        told."""
         if self._loader.obstacle or self._loader.model is None:
+            self.refused.emit(_no_model(self._loader.activity))
             return None
         settings = replace(self._flow.current, model=self._loader.in_use)  # of what answers
         s = in_chat(settings, ChatOptions.of_json(self.current.options))
@@ -363,3 +372,9 @@ class Controller(QObject):
             live.turn.end = End.CLOSED
             self.book.save(live.conversation, [live.turn])
         self.archive.close()
+
+
+def _no_model(activity: str) -> EngineError:
+    if activity:
+        return EngineError("The model is on its way.", remedy="Ask again once it is loaded.")
+    return EngineError("No model is loaded.", remedy="Choose one, then ask again.")

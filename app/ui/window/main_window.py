@@ -54,7 +54,7 @@ from app.ui.chat.context import Context
 from app.ui.chat.find import FindBar
 from app.ui.look import announce, theme, words
 from app.ui.look.column import Column
-from app.ui.look.controls import is_paging, is_text, press_focused
+from app.ui.look.controls import claim_escape, is_paging, is_text, press_focused
 from app.ui.look.language import tr
 from app.ui.look.notice import Notice, Notices
 from app.ui.look.theme import Size, Theme
@@ -78,10 +78,12 @@ from app.ui.window.sidebar import Sidebar
 from app.ui.window.sides import Side, Sides
 from app.ui.window.state import state_of
 from app.ui.window.status import StatusLine
+from app.ui.window.undoing import Undoing
 from app.ui.window.vendor import VendorDefaults, defaults
 from app.ui.window.writing import Writing
 
 if TYPE_CHECKING:
+    from app.drafting import Attachment
     from app.presets import ChatOptions
     from app.ui.models.sheet import ModelsSheet
     from app.ui.proof.page import ProofPage
@@ -103,8 +105,6 @@ _ROOM_FOR_NOTICES: Final = 0.4
 """Of the window's height."""
 
 _ANOTHER_FOLDER: Final = "Choose another folder …"
-_UNDO: Final = "undo"
-"""The topic of what offers a deletion back."""
 
 
 class MainWindow(QMainWindow):
@@ -140,7 +140,6 @@ class MainWindow(QMainWindow):
         self._look, self._remembered = look, remembered
         self._devices: Sequence[DeviceInfo] = ()
         self._started: object = None  # the chat whose start is told about
-        self._undo: Callable[[], None] | None = None  # of the last deletion
         self._wants_gpu = False  # the load of a model failed for want of one
         self._came = ""  # the model that was got and is being loaded
 
@@ -164,6 +163,7 @@ class MainWindow(QMainWindow):
         self.finder = FindBar()
         self.porting = Porting(self.controller.book, codec or Codec(), self)
         self.notices = Notices()
+        self.undoing = Undoing(self.notices, self)
         self.composer = Composer()
         self.context = Context(self.bridge, self)
         self.writing = Writing(self.controller, self.composer, self.context, self)
@@ -389,8 +389,11 @@ class MainWindow(QMainWindow):
         sidebar.chosen.connect(controller.show_chat)
         sidebar.chosen.connect(self.sides.close_chosen)
         self.writing.edited.connect(book.save)
+        self.writing.taken_away.connect(self._offer_attachment_back)
         controller.edited.connect(book.save)
         sidebar.found.connect(self._show_found)
+        sidebar.search_left.connect(self.sides.close_chosen)
+        sidebar.search_left.connect(self.composer.field.setFocus)
         sidebar.export_wanted.connect(self.porting.choose_export)
         sidebar.import_wanted.connect(self.porting.choose_import)
         self.porting.failed.connect(self._tell)
@@ -409,6 +412,7 @@ class MainWindow(QMainWindow):
         self.archive.kept_again.connect(lambda: self.notices.drop("history"))
         controller.removed.connect(self._offer_turns_back)
         controller.answers.changed.connect(self._show_chats)
+        controller.answers.ended.connect(lambda live: self._find_again(live.conversation))
 
     def _wire_actions(self) -> None:
         actions = self.actions_
@@ -434,7 +438,8 @@ class MainWindow(QMainWindow):
         actions.connect(actions.rename, self._rename_chat)
         actions.connect(actions.pin, self._pin_chat)
         actions.connect(actions.delete_chat, self._delete_chat)
-        actions.connect(actions.undo, self._undo_deletion)
+        actions.connect(actions.undo, self.undoing.undo)
+        self.undoing.changed.connect(actions.undo.setEnabled)
         actions.connect(actions.search, self._search_chats)
         actions.connect(actions.find, self._find)
         actions.connect(actions.import_, self.porting.choose_import)
@@ -492,7 +497,13 @@ class MainWindow(QMainWindow):
 
     def _show_turns(self, chat: Conversation) -> None:
         self.chats.show_turns(chat)
+        self._find_again(chat)
         self._show_chats()
+
+    def _find_again(self, chat: Conversation) -> None:
+        """There is more of a chat, or less."""
+        if chat is self.controller.current and self.finder.isVisible():
+            self.finder.renew(chat.path())
 
     def _show_options(self, chat: Conversation) -> None:
         """It has other ones, or a model is given another part of it."""
@@ -516,7 +527,7 @@ class MainWindow(QMainWindow):
             told.add_button("Undo").clicked.connect(self.controller.remember_all)
 
     def _answer_shorter(self, answer: Turn) -> None:
-        """Where nothing can be left out, that is told; nothing is where nothing can be asked."""
+        """Where nothing can be left out, or nothing can be asked, that is told."""
         controller, chat = self.controller, self.controller.current
         asked = False
         if controller.ask_params() is not None:
@@ -567,7 +578,7 @@ class MainWindow(QMainWindow):
             if turn in found.turns and found.turns[turn] not in found.path():
                 found.choose(found.turns[turn])
             self.controller.show_chat(chat)
-            self._find(words.split()[-1])
+            self._find(words)
             self.finder.go_to(turn)
 
         self.controller.book.want_chat(chat, shown)
@@ -576,40 +587,30 @@ class MainWindow(QMainWindow):
         self.porting.choose_export(self.controller.current.id, kind)
 
     def _offer_chat_back(self, deleted: Deleted) -> None:
-        self._offer_undo(
+        self.undoing.offer(
             f"“{deleted.summary.title}” is deleted.",
+            "chat",
             lambda: self.controller.book.undelete(deleted),
         )
 
     def _offer_turns_back(self, chat: Conversation, removed: Removed) -> None:
-        what = "message" if len(removed.turns) == 1 else "messages"
-        self._offer_undo(
-            f"{len(removed.turns)} {what} deleted.",
+        count = len(removed.turns)
+        self.undoing.offer(
+            f"{words.number(count, 'message')} deleted.",
+            "message",
             lambda: self.controller.restore(chat, removed),
+            count,
         )
+
+    def _offer_attachment_back(self, file: Attachment, undo: Callable[[], None]) -> None:
+        self.undoing.offer(f"“{file.name}” is no longer attached.", "attachment", undo)
 
     def _offer_preset_back(self, name: str, preset: ChatOptions) -> None:
-        self._offer_undo(
-            f"The preset “{name}” is deleted.", lambda: self.presetting.restore(name, preset)
+        self.undoing.offer(
+            f"The preset “{name}” is deleted.",
+            "preset",
+            lambda: self.presetting.restore(name, preset),
         )
-
-    def _offer_undo(self, what: str, undo: Callable[[], None]) -> None:
-        """The last deletion can be undone; a later one takes its place."""
-        notice = self.notices.add(what, topic=_UNDO)
-        notice.add_button("Undo").clicked.connect(undo)
-        notice.closed.connect(lambda: self._forget_undo(undo))
-        self._undo = undo
-        self.actions_.undo.setEnabled(True)
-
-    def _forget_undo(self, undo: Callable[[], None]) -> None:
-        if self._undo is undo:
-            self._undo = None
-            self.actions_.undo.setEnabled(False)
-
-    def _undo_deletion(self) -> None:
-        if (undo := self._undo) is not None:
-            self.notices.drop(_UNDO)
-            undo()
 
     def _copy_last(self) -> None:
         if (answer := self.controller.current.last_answer) is not None:
@@ -634,6 +635,8 @@ class MainWindow(QMainWindow):
 
     def _show_loading(self) -> None:
         self.composer.set_obstacle(self.loader.obstacle)
+        if not self.loader.obstacle:
+            self.notices.drop("unready")
         self._show_state()
         self.header.picker.set_in_use(self.loader.in_use)
         self._offer_model()
@@ -735,8 +738,12 @@ class MainWindow(QMainWindow):
 
     def _tell_refused(self, error: SlipstreamError) -> None:
         """Why nothing was asked."""
-        told = self._tell(error, "" if isinstance(error, AttachmentError) else "refused")
-        if isinstance(error, OptionError):
+        about_file, unready = isinstance(error, AttachmentError), bool(self.loader.obstacle)
+        topic = "" if about_file else "unready" if unready else "refused"
+        told = self._tell(error, topic)
+        if unready and not about_file and not self.loader.activity:
+            told.add_button("Show the models").clicked.connect(self.show_models)
+        elif isinstance(error, OptionError):
             told.add_button("Open the settings").clicked.connect(self.toggle_settings)
 
     # --- getting models -------------------------------------------------------------
@@ -902,6 +909,12 @@ class MainWindow(QMainWindow):
     def focusNextPrevChild(self, next: bool) -> bool:
         self.chats.view.order_tabs()
         return super().focusNextPrevChild(next)
+
+    def event(self, event: QEvent) -> bool:
+        override = event.type() == QEvent.Type.ShortcutOverride
+        if override and self.sides.floats and claim_escape(event):
+            return True
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """What whatever has the focus did not want."""

@@ -100,6 +100,7 @@ def as_pdf(page: str) -> bytes:
     writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
     writer.setPageMargins(QMarginsF(20, 20, 20, 20), QPageLayout.Unit.Millimeter)
     document = QTextDocument()
+    document.setDefaultStyleSheet("a { color: #1d4f91; }")  # the theme's may be near white
     document.setHtml(page)
     document.print_(writer)
     del writer  # which ends the file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from app.history import Hit, Summary
 from app.ui.look import theme
+from app.ui.look.controls import claim_escape
 from app.ui.look.language import tr
 from app.ui.look.theme import Size, Space
 from app.ui.window.chat_list import (
@@ -184,7 +186,8 @@ class Sidebar(QFrame):
     """`search` is called with a query and what takes its hits."""
 
     chosen = Signal(str)  # the conversation's id
-    found = Signal(str, str, str)  # a chat's id, a turn's, the words that led there
+    found = Signal(str, str, str)  # a chat's id, a turn's, what stands there
+    search_left = Signal()
     renamed = Signal(str, str)
     pinned = Signal(str, bool)
     deleted = Signal(str)
@@ -270,13 +273,14 @@ class Sidebar(QFrame):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.search and isinstance(event, QKeyEvent):
-            override = event.type() == QEvent.Type.ShortcutOverride
-            if event.key() == Qt.Key.Key_Escape and self.search.text():
-                # Escape clears the search; an empty one leaves it to the window.
-                if override:
-                    event.accept()
-                elif event.type() == QEvent.Type.KeyPress:
+            if event.key() == Qt.Key.Key_Escape:
+                # It clears the search, and leaves one that is empty.
+                if claim_escape(event) or event.type() != QEvent.Type.KeyPress:
+                    return True
+                if self.search.text():
                     self.end_search()
+                else:
+                    self.search_left.emit()
                 return True
             down = event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter)
             if event.type() == QEvent.Type.KeyPress and down:
@@ -360,7 +364,7 @@ class Sidebar(QFrame):
     def _open(self, chat: str) -> None:
         entry = self.list.entry()
         if self._hits is not None and entry is not None and entry.turn:
-            self.found.emit(chat, entry.turn, self.search.text())
+            self.found.emit(chat, entry.turn, _written(entry.excerpt, self.search.text()))
         else:
             self.chosen.emit(chat)
 
@@ -384,6 +388,15 @@ class Sidebar(QFrame):
         menu.addSeparator()
         menu.addAction(tr("Delete"), lambda: self.deleted.emit(entry.id))
         return menu
+
+
+def _written(excerpt: str, query: str) -> str:
+    """What was found as it is written there, which may be with other signs and accents."""
+    *_, typed = query.split() or [""]
+    *_, marked = re.findall(f"{Hit.START}(.*?){Hit.STOP}", excerpt) or [typed]
+    plain = excerpt.replace(Hit.START, "").replace(Hit.STOP, "")
+    longer = len(typed) > len(marked) and typed.casefold() in plain.casefold()
+    return typed if longer else marked
 
 
 def _counted(hits: int) -> str:

@@ -124,6 +124,12 @@ class Sides(QObject):
             self._drop_sheet()
             self.place()
 
+    @property
+    def floats(self) -> bool:
+        """Whether anything lies over the conversation."""
+        over = self._sheet is not None and not self.fits(Side.SHEET)
+        return over or self._floating is not Side.NONE
+
     def close_floating(self) -> bool:
         """Close whatever lies over the conversation; whether there was anything."""
         if self._sheet is None and self._floating is Side.NONE:

@@ -1,6 +1,7 @@
 """What is written, and for which chat: drafts, attachments, and whether they fit.
 
-A draft belongs to its chat and comes back with it. A text leaves the composer only when it
+A draft belongs to its chat and comes back with it, and a file that is being read goes with that
+draft. A text leaves the composer only when it
 was accepted; one that the context does not hold is told about before it is sent, with what
 can be done.
 """
@@ -13,12 +14,11 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app import attachments
 from app.conversation import Conversation
 from app.drafting import Attachment, Draft
-from app.ui import task
 from app.ui.chat.composer import Composer, no_picture
 from app.ui.chat.context import Context, Use
+from app.ui.chat.file_reads import FileReads
 from app.ui.look import words
 from app.ui.window.controller import Controller
 
@@ -31,6 +31,7 @@ _AROUND: Final = 64
 class Writing(QObject):
     edited = Signal(object)  # Conversation: its draft is another one
     sent = Signal()
+    taken_away = Signal(object, object)  # Attachment, and what puts it back
 
     def __init__(
         self, controller: Controller, composer: Composer, context: Context, parent: QObject
@@ -39,6 +40,7 @@ class Writing(QObject):
         self._controller, self._composer, self._context = controller, composer, context
         self._shown: Conversation | None = None
         self._sending = False  # as soon as it is counted
+        self._reads: dict[str, FileReads] = {}  # by the id of the chat that they are for
         self._save = QTimer(self, interval=_SAVED_MS, singleShot=True)
         self._save.timeout.connect(self.keep)
         composer.edited.connect(self._edited)
@@ -47,6 +49,8 @@ class Writing(QObject):
         controller.edited.connect(self.show_think)
         composer.files_given.connect(self.attach)
         composer.picture_given.connect(self._refuse_picture)
+        composer.reading_unwanted.connect(self._stop_reading)
+        composer.taken_away.connect(self._offer_back)
         context.changed.connect(self._show_use)
         context.counted.connect(lambda: composer.set_tokens(context.tokens))
 
@@ -57,6 +61,7 @@ class Writing(QObject):
             self._sending = False
             self._shown = conversation
             self._composer.set_draft(Draft.of_json(conversation.draft))
+            self._show_reading()
             self.show_think()
         self.refresh()
 
@@ -97,18 +102,40 @@ class Writing(QObject):
 
     def attach(self, files: Sequence[Path]) -> None:
         """Read files off the main thread; each is attached whole, or refused with a reason."""
-        for file in files:
-            self._read(file)
+        if self._shown is not None:
+            self._sending = False
+            self._reads_of(self._shown).read(files)
 
-    def _read(self, file: Path) -> None:
-        chat = self._shown
+    def _offer_back(self, attachment: Attachment, place: int) -> None:
+        if (chat := self._shown) is not None:
+            self.taken_away.emit(attachment, lambda: self._put(chat, attachment, place))
 
-        def attach(attachment: Attachment) -> None:
-            if chat is self._shown:  # else the user has gone on to another chat
-                self._composer.attach(attachment)
+    def _put(self, chat: Conversation, attachment: Attachment, place: int | None = None) -> None:
+        """Into the draft of its own chat, also where another one is on view by now."""
+        chat = self._controller.book.get(chat.id) or chat
+        if chat is self._shown:
+            self._composer.attach(attachment, place)
+        else:
+            chat.draft = Draft.of_json(chat.draft).with_attachment(attachment, place).json()
+            self.edited.emit(chat)
 
-        refuse = self._controller.refused.emit
-        task.run(self, lambda progress, cancel: attachments.read(file), attach, refuse)
+    def _reads_of(self, chat: Conversation) -> FileReads:
+        known = self._reads.get(chat.id)
+        if known is None:
+            known = self._reads[chat.id] = FileReads(self)
+            known.changed.connect(self._show_reading)
+            known.came.connect(lambda attachment: self._put(chat, attachment))
+            known.refused.connect(self._controller.refused)
+        return known
+
+    def _show_reading(self) -> None:
+        """Of the chat on view."""
+        reads = self._reads.get(self._shown.id) if self._shown is not None else None
+        self._composer.set_reading(reads.names if reads else ())
+
+    def _stop_reading(self) -> None:
+        if self._shown is not None:
+            self._reads_of(self._shown).stop()
 
     def _refuse_picture(self) -> None:
         self._controller.refused.emit(no_picture())

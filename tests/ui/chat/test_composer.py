@@ -99,20 +99,53 @@ def test_a_draft_comes_and_goes_as_it_is(composer: Composer) -> None:
     composer.set_draft(draft)
     assert composer.draft() == draft == Draft.of_json(draft.json())
     assert not told
-    assert [b.text() for b in composer.chips.buttons] == ["a.py · 6 characters", "b · 1 characters"]
+    assert [c.name.text() for c in composer.chips.chips] == [
+        "a.py · 6 characters",
+        "b · 1 characters",
+    ]
     composer.set_tokens({draft.attachments[0]: 5})
-    assert composer.chips.buttons[0].text() == "a.py · 5 tokens"
-    composer.chips.buttons[0].click()
+    assert composer.chips.chips[0].name.text() == "a.py · 5 tokens"
+    composer.chips.chips[0].away.click()
     assert composer.draft().attachments == draft.attachments[1:]
     assert told
+
+
+def test_the_name_of_an_attachment_shows_what_is_in_it(qtbot: QtBot, composer: Composer) -> None:
+    files = tuple(Attachment(f"{i}.txt", f"text {i}") for i in range(9))
+    composer.set_draft(Draft("", files))
+    chips, page = composer.chips.chips, composer.chips.page
+    qtbot.mouseClick(chips[0].name, Qt.MouseButton.LeftButton)
+    assert page.isVisible()
+    assert page.isReadOnly()
+    assert page.toPlainText() == "text 0"
+    qtbot.mouseClick(chips[-1].name, Qt.MouseButton.LeftButton)
+    assert not chips[0].name.isChecked()
+    assert "text 8" in page.toPlainText()
+    composer.set_tokens({files[0]: 2})  # counted meanwhile
+    assert page.isVisible()
+    page.setFocus()
+    qtbot.keyClick(page, Qt.Key.Key_Escape)
+    assert not page.isVisible()
+    assert chips[-1].name.hasFocus()
+    chips[1].name.click()
+    chips[1].away.click()  # it goes, and what showed it
+    assert not page.isVisible()
+    assert composer.draft().attachments == (files[0], *files[2:])
+    assert not any(chip.name.isChecked() for chip in composer.chips.chips)
+
+
+def test_of_a_long_attachment_the_beginning_is_shown(composer: Composer) -> None:
+    composer.attach(Attachment("long.txt", "x" * 150_000))
+    composer.chips.chips[0].name.click()
+    assert composer.chips.page.toPlainText().endswith("xx\n\n… and 50.0k characters more")
 
 
 def test_many_attachments_take_no_more_room(composer: Composer) -> None:
     many = tuple(Attachment(f"{i}.txt", "text") for i in range(9))
     composer.set_draft(Draft("", many))
-    assert len(composer.chips.buttons) == 4
-    assert "6 more" in composer.chips.buttons[-1].text()
-    composer.chips.buttons[-1].click()
+    assert len(composer.chips.chips) == 4
+    assert "6 more" in composer.chips.chips[-1].name.text()
+    composer.chips.chips[-1].away.click()
     assert composer.draft().attachments == many[:-1]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QImage, QPaintEvent, QTextCursor
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.conversation import Conversation, End
@@ -224,6 +224,9 @@ def test_a_question_is_edited_in_its_place(view: ChatView, qtbot: QtBot) -> None
     assert not edited
     assert question._bubble.isVisible()
     question._edit.click()
+    assert question._editor.field.toPlainText() == "One? And two?"  # Escape took nothing away
+    question._editor._cancel.click()
+    question._edit.click()
     qtbot.keyClicks(question._editor.field, " And two?")
     qtbot.keyClick(question._editor.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert edited == [(question.turn, "One? And two?")]
@@ -269,8 +272,13 @@ def test_files_of_a_question_that_is_edited_are_chips(view: ChatView, qtbot: QtB
     editor = question._editor
     assert editor is not None
     assert editor.field.toPlainText() == "Compare"
-    assert len(editor.chips.buttons) == 2
-    qtbot.mouseClick(editor.chips.buttons[0], Qt.MouseButton.LeftButton)
+    assert len(editor.chips.chips) == 2
+    qtbot.mouseClick(editor.chips.chips[0].away, Qt.MouseButton.LeftButton)
+    assert len(editor.chips.chips) == 1
+    undo = next(b for b in editor.findChildren(QPushButton) if b.text() == "Undo")
+    undo.click()
+    assert editor._draft().attachments == files
+    editor.chips.chips[0].away.click()
     editor.field.clear()
     assert editor._send.isEnabled()  # a file alone is a question too
     editor._send.click()

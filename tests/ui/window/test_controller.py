@@ -154,10 +154,12 @@ def test_a_question_put_anew_ends_what_comes_behind_it(rig: Rig) -> None:
     controller.ask("Two")
     rig.drain(6)
     question, old, *_, waiting = controller.current.path()
+    question.draft = "Uno"
     assert controller.edit(question, "Uno")
     rig.drain(300)
     assert (old.end, waiting.end) == (End.REPLACED, End.REPLACED)
     assert [t.text for t in controller.current.path()] == ["Uno", LONG]
+    assert not question.draft
     assert controller.current.beside(controller.current.path()[0])[0] is question
     controller.choose(question)
     assert controller.current.path()[0] is question
@@ -197,6 +199,21 @@ def test_an_answer_that_repeated_itself_says_so_and_can_be_gone_on_with(rig: Rig
     rig.flow.change(loop_guard=False)
     assert controller.again()
     assert [a.params.loop_guard for a in rig.engine.asked] == [True, True, False]
+
+
+def test_an_answer_that_ended_at_the_token_limit_is_gone_on_with(rig: Rig) -> None:
+    controller = rig.controller
+    rig.engine.script.reason = FinishReason.LENGTH
+    controller.ask("One")
+    rig.drain(100)
+    answer = controller.current.path()[-1]
+    assert finish_note(answer) == "Stopped at the token limit."
+    rig.engine.script = Script(text=f"{LONG} and more")
+    assert controller.go_on(answer)
+    rig.drain(100)
+    assert answer.text == f"{LONG} and more"
+    assert finish_note(answer) == ""
+    assert not controller.go_on(answer)
 
 
 def test_drafting_from_the_chat_can_be_switched_off(rig: Rig) -> None:
@@ -313,8 +330,18 @@ def test_what_comes_when_it_closes_is_known(rig: Rig) -> None:
 
 def test_without_a_model_nothing_is_asked(owner: QObject) -> None:
     rig = Rig(owner)
+    refused: list[str] = []
+    rig.controller.refused.connect(lambda error: refused.append(error.message))
     assert not rig.controller.ask("Hello?")
     assert not rig.controller.current.turns
+    question = rig.controller.current.ask("One")
+    answer = rig.controller.current.answer(question)
+    answer.text, answer.end, question.draft = "Half", End.STOPPED, "Uno"
+    assert not rig.controller.edit(question, "Uno")
+    assert not rig.controller.again(answer)
+    assert not rig.controller.go_on(answer)
+    assert refused == ["No model is loaded."] * 4
+    assert question.draft == "Uno"
     rig.bridge.close()
 
 

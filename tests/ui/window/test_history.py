@@ -15,8 +15,12 @@ from pytestqt.qtbot import QtBot
 from app.conversation import Conversation, End, Role
 from app.engine import Figures, Script
 from app.history import History
+from app.presets import ChatOptions
 from app.ui.application import CODEC
+from app.ui.chat.editor import QuestionEditor
+from app.ui.chat.message import Question
 from app.ui.look.notice import Notice
+from app.ui.window.book import OPEN
 from app.ui.window.chat_list import Entry, State
 from app.ui.window.main_window import MainWindow
 from tests.ui.conftest import OpenWindow, WaitUntil
@@ -93,6 +97,45 @@ def test_a_new_chat_that_was_on_view_is_new_again(open_kept: Open, ask: Ask) -> 
     window = open_kept()
     assert rows(window) == ["Today", "One?"]
     assert shown(window) == []
+
+
+def test_a_chat_whose_draft_is_emptied_is_in_no_list(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    for _ in range(2):
+        window = open_kept()
+        assert rows(window) == []
+        qtbot.keyClicks(window.composer.field, "hm")
+        wait_until(lambda w=window: rows(w) == ["Today", "New chat"])  # type: ignore[misc]
+        window.composer.field.clear()
+        wait_until(lambda w=window: rows(w) == [])  # type: ignore[misc]
+        window.close()
+    window = open_kept()
+    qtbot.keyClicks(window.composer.field, "hm")
+    window.writing.keep()
+    window.composer.field.clear()
+    window.writing.keep()
+    ask(window, "One?")  # it is one again
+    window.controller.remove(window.controller.current.path()[0])
+    assert rows(window) == []
+    window.actions_.undo.trigger()
+    assert rows(window) == ["Today", "One?"]
+    window.close()
+    assert rows(open_kept()) == ["Today", "One?"]
+
+
+def test_a_new_chat_has_nothing_of_another_one(open_kept: Open, ask: Ask) -> None:
+    window = open_kept()
+    ask(window, "One?")
+    first = window.controller.current
+    window.controller.set_options(ChatOptions(system="Be brief."))
+    window.controller.remove(first.path()[0])
+    window.actions_.new_chat.trigger()
+    assert window.controller.current is not first
+    assert not window.controller.current.options
+    window.close()
+    window = open_kept()
+    assert [entry.id for entry in entries(window)] == [first.id]  # its prompt is not lost
 
 
 def test_a_question_is_kept_before_it_is_asked(
@@ -190,6 +233,53 @@ def test_rename_pin_delete_and_undo(
     assert rows(window) == ["Today", "Renamed"]
 
 
+def test_what_was_deleted_comes_back_the_last_first(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+    for text in ("One?", "Two?", "Three?"):
+        window.controller.new_chat()
+        ask(window, text)
+
+    def told() -> list[str]:
+        return [notice.message for notice in window.notices.all]
+
+    def undo() -> None:
+        keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        qtbot.keyClick(window, Qt.Key.Key_Z, keys)
+
+    window.controller.delete_chat(entries(window)[0].id)
+    assert told() == ["“Three?” is deleted."]
+    window.controller.delete_chat(entries(window)[0].id)
+    assert told() == ["2 chats deleted."]
+    wait_until(lambda: shown(window)[:1] == ["One?"])
+    window.controller.remove(window.controller.current.path()[0])
+    assert told() == ["2 chats and 2 messages deleted."]
+    undo()
+    assert shown(window)[:1] == ["One?"]
+    undo()
+    wait_until(lambda: shown(window)[:1] == ["Two?"])
+    assert told() == ["“Three?” is deleted."]
+    press(window, "Undo")
+    wait_until(lambda: shown(window)[:1] == ["Three?"])
+    assert rows(window) == ["Today", "Three?", "Two?", "One?"]
+    assert not told()
+    assert not window.actions_.undo.isEnabled()
+
+
+def test_a_deletion_whose_message_was_closed_is_offered_no_more(open_kept: Open, ask: Ask) -> None:
+    window = open_kept()
+    for text in ("One?", "Two?", "Three?"):
+        window.controller.new_chat()
+        ask(window, text)
+    for _ in range(2):
+        window.controller.delete_chat(entries(window)[0].id)
+    window.notices.close_all()
+    assert not window.actions_.undo.isEnabled()
+    window.actions_.delete_chat.trigger()
+    assert [notice.message for notice in window.notices.all] == ["“One?” is deleted."]
+
+
 def test_a_chat_that_is_deleted_while_it_is_written_in_stays_deleted(
     open_kept: Open, ask: Ask, wait_until: WaitUntil
 ) -> None:
@@ -247,6 +337,49 @@ def test_words_are_found_in_other_chats(
     assert rows(window) == ["Today", "How do I travel?"]
 
 
+@pytest.mark.parametrize(
+    ("query", "looked_for", "count"),
+    [
+        ("uber", "Über", "1 of 1"),
+        ("größe", "Größe", "1 of 1"),
+        ('"alpha beta"', "beta", "1 of 1"),
+        ("beta.", "beta.", "1 of 1"),
+        ("about:", "about", "1 of 1"),
+        ("C++", "C++", "1 of 1"),
+    ],
+)
+def test_a_hit_leads_to_where_it_stands(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil, query: str, looked_for: str, count: str
+) -> None:
+    window = open_kept(BatchEngine(Script(text="It is about Über-Größe, C++ and alpha beta.")))
+    ask(window, "Tell me?")
+    window.actions_.search.trigger()
+    window.sidebar.search.setText(query)
+    wait_until(lambda: rows(window)[:1] == ["1 chat"])
+    window.sidebar._enter_list(open_it=True)
+    assert window.finder.field.text() == looked_for
+    assert window.finder._count.text() == count
+
+
+def test_what_is_new_in_the_chat_is_found_too(
+    open_kept: Open, ask: Ask, wait_until: WaitUntil
+) -> None:
+    window = open_kept(BatchEngine(Script(text="The tram to Lisbon.")))
+    ask(window, "How do I travel?")
+    ask(window, "Which tram?")
+    window._find("tram")
+    window.finder.go(1)
+    told = window.finder._count.text
+    assert told() == "1 of 3"
+    ask(window, "Tram?")
+    assert told() == "1 of 5"  # the place is the same
+    window.controller.remove(window.controller.current.path()[0])
+    assert told() == "1 of 4"
+    window.finder.field.setText("no such word")
+    window.finder.renew(window.controller.current.path())
+    assert told() == "Nothing found"
+
+
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Down])
 def test_enter_waits_for_what_is_looked_for(
     open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil, key: Qt.Key
@@ -289,6 +422,36 @@ def test_a_chat_that_is_chosen_while_a_found_one_is_read_stays_on_view(
     window._show_found(found, "", "Lisbon")
     wait_until(lambda: window.controller.current.id == found)
     assert window.finder.isVisible()
+
+
+def test_a_question_that_is_edited_waits_while_other_chats_are_looked_at(
+    open_kept: Open, ask: Ask, qtbot: QtBot, wait_until: WaitUntil
+) -> None:
+    window = open_kept()
+
+    def editor() -> QuestionEditor | None:
+        question = window.chats.view.messages[0]
+        assert isinstance(question, Question)
+        return question._editor
+
+    ask(window, "One?")
+    first = window.controller.current.id
+    wait_until(lambda: len(window.chats.view.messages) == 2)
+    window.chats.view.messages[0].start_editing()  # type: ignore[union-attr]
+    qtbot.keyClicks(editor().field, " And")  # type: ignore[union-attr]
+    for n in range(OPEN + 2):
+        window.controller.new_chat()
+        ask(window, f"Other {n}?")
+    window.controller.show_chat(first)
+    assert editor().field.toPlainText() == "One? And"  # type: ignore[union-attr]
+    qtbot.keyClick(editor().field, Qt.Key.Key_Escape)  # type: ignore[union-attr]
+    for summary in window.controller.book.summaries:
+        window.controller.show_chat(summary.id)
+        wait_until(lambda s=summary: window.controller.current.id == s.id)  # type: ignore[misc]
+    wait_until(lambda: len(window.chats.view.messages) == 2)
+    assert editor() is None
+    window.chats.view.messages[0].start_editing()  # type: ignore[union-attr]
+    assert editor().field.toPlainText() == "One? And"  # type: ignore[union-attr]
 
 
 def test_a_damaged_file_is_said(

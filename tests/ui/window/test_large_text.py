@@ -16,7 +16,7 @@ from app.engine import Script
 from app.errors import OutOfMemoryError
 from app.job import Failure
 from app.library import ModelState, ModelStatus
-from app.ui.chat.chips import Chips
+from app.ui.chat.chips import Chip
 from app.ui.look.controls import Elided
 from app.ui.look.theme import Theme
 from app.ui.models.passport import PassportView
@@ -36,7 +36,7 @@ def cut(window: MainWindow) -> list[str]:
     for widget in window.findChildren(QWidget):
         if not isinstance(widget, QLabel | QAbstractButton) or not widget.isVisible():
             continue
-        elides = isinstance(widget, Elided | ModelPicker) or isinstance(widget.parent(), Chips)
+        elides = isinstance(widget, Elided | ModelPicker) or isinstance(widget.parent(), Chip)
         if not widget.text() or elides:
             continue
         needed = widget.sizeHint()

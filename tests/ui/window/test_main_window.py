@@ -176,6 +176,21 @@ def test_a_conversation_goes_on(open_window: OpenWindow, ask: Ask) -> None:
     assert engine.asked[1].params.think
 
 
+def test_an_answer_at_the_token_limit_offers_to_go_on(
+    open_window: OpenWindow, ask: Ask, wait_until: WaitUntil
+) -> None:
+    engine = BatchEngine(Script(text="One two", reason=FinishReason.LENGTH))
+    window = open_window(engine)
+    ask(window, "Count")
+    button = window.chats.view.answers[0]._go_on
+    assert button.isVisible()
+    engine.script = Script(text="One two three")
+    button.click()
+    wait_until(lambda: not window.controller.busy)
+    assert path(window)[-1].text == "One two three"
+    assert not window.chats.view.answers[0]._go_on.isVisible()
+
+
 def test_an_answer_tells_by_its_name_here_which_model_made_it(
     open_window: OpenWindow, ask: Ask
 ) -> None:
@@ -301,7 +316,7 @@ def test_a_long_paste_is_kept_beside_the_field(
     QGuiApplication.clipboard().setText(long)
     window.composer.field.paste()
     assert not window.composer.field.toPlainText()
-    assert window.composer.chips.buttons[0].text() == "Pasted text · 300.0k characters"
+    assert window.composer.chips.chips[0].name.text() == "Pasted text · 300.0k characters"
     qtbot.keyClicks(window.composer.field, "Decode this:")
     qtbot.keyClick(window.composer.field, Qt.Key.Key_Return)
     wait_until(lambda: bool(path(window)))  # once it is counted

@@ -313,10 +313,11 @@ def test_why_an_answer_failed_stays_while_nothing_can_be_asked(
     window.controller.load()
     button(window, "Drop oldest", window.chats.view).click()
     assert window.controller.current.start is None
-    assert notices(window) == []
+    assert notices(window) == ["The model is on its way."]
     wait_until(lambda: shown(window) == ["The prompt is too long."])
     models.let.set()
     wait_until(lambda: not window.loader.obstacle)
+    assert notices(window) == []
     button(window, "Drop oldest", window.chats.view).click()
     wait_until(lambda: len(engine.asked) == 3 and not window.controller.busy)
     assert [m.content for m in engine.asked[-1].chat] == ["Question 1 ?"]

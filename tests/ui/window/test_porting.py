@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from app.engine import Script
 from app.ui.look.notice import Notice
@@ -38,6 +40,23 @@ def test_a_chat_goes_out_and_comes_in(
     assert len(window.controller.book.summaries) == 2
     window.porting.take_in(tmp_path / "chat.pdf")
     wait_until(lambda: any("no JSON" in n.message for n in window.findChildren(Notice)))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_of_a_pdf_can_be_read_on_white_paper(
+    open_window: OpenWindow, ask: Ask, tmp_path: Path, wait_until: WaitUntil, theme: str
+) -> None:
+    window = open_window(BatchEngine(Script(text="See [here](https://example.org).")), theme=theme)
+    ask(window, "Where?")
+    path = tmp_path / "chat.pdf"
+    window.porting.export(window.controller.current, "pdf", path)
+    wait_until(path.exists)
+    page = PdfReader(path).pages[0].get_contents()
+    assert page is not None
+    inks = re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) scn", page.get_data())
+    assert len(set(inks)) == 2  # of text and of links
+    assert all(float(part) < 0.6 for ink in inks for part in ink)
+    window._look.choose("light")
 
 
 @pytest.mark.parametrize(

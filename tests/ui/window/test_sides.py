@@ -84,6 +84,35 @@ def test_what_floats_goes_with_escape(open_window: OpenWindow) -> None:
     assert not window.sidebar.isVisible()
 
 
+@pytest.mark.parametrize(
+    ("part", "docked"),
+    [
+        ("models", True),
+        ("search", True),
+        ("models", False),
+        ("search", False),
+        ("sidebar", False),
+        ("meters", False),
+    ],
+)
+def test_escape_closes_what_is_open_before_it_stops_the_answer(
+    open_window: OpenWindow, wait_until: WaitUntil, part: str, docked: bool
+) -> None:
+    window = open_window(BatchEngine(Script(text=LONG * 10), batch=1))
+    window.resize(*((1280, 800) if docked else (640, 480)))
+    window.controller.ask("Go")
+    wait_until(lambda: window.controller.busy)
+    getattr(window.actions_, part).trigger()
+    opened = {"models": Side.SHEET, "meters": Side.METERS}.get(part, Side.CHATS)
+    assert window.sides.seen(opened)
+    QTest.keyClick(window.focusWidget(), Qt.Key.Key_Escape)
+    assert window.controller.busy
+    assert window.sides.seen(opened) is (docked and part == "search")
+    assert window.composer.field.hasFocus()
+    QTest.keyClick(window.composer.field, Qt.Key.Key_Escape)
+    wait_until(lambda: not window.controller.busy)
+
+
 def test_a_window_that_grows_docks_what_floats(open_window: OpenWindow) -> None:
     window = open_window()
     window.resize(400, 700)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app import attachments
+from app.drafting import Attachment, Draft
 from app.engine import Ask as Asked
 from app.engine import Command, Count, Event, Failed, Reading, Script
 from app.errors import DeviceError
@@ -173,13 +177,120 @@ def test_files_are_attached_or_refused(
     bad.write_bytes(b"\0\1\2\xff")
     window = open_window()
     window.writing.attach([good, bad])
-    wait_until(lambda: bool(window.composer.chips.buttons))
-    wait_until(lambda: "tokens" in window.composer.chips.buttons[0].text())
+    wait_until(lambda: bool(window.composer.chips.chips))
+    wait_until(lambda: "tokens" in window.composer.chips.chips[0].name.text())
     wait_until(lambda: bool(window.findChildren(Notice)))
     assert "`bad.bin` is not attached" in window.findChildren(Notice)[0].message
     window.composer.send.click()
     wait_until(lambda: bool(window.controller.current.turns))
     assert "five words are in it" in window.controller.current.path()[0].text
+
+
+class SlowFiles:
+    """They are read once `let` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.let = threading.Event()
+        read = attachments.read
+
+        def slow(file: Path) -> Attachment:
+            assert self.let.wait(60)
+            return read(file)
+
+        monkeypatch.setattr(attachments, "read", slow)
+
+
+def test_a_message_waits_for_the_file_that_is_being_read(
+    open_window: OpenWindow,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: WaitUntil,
+) -> None:
+    files, report = SlowFiles(monkeypatch), tmp_path / "report.txt"
+    report.write_text("The secret number is 42.")
+    engine = BatchEngine()
+    window = open_window(engine)
+    composer = window.composer
+    qtbot.keyClicks(composer.field, "Sum it up")
+    window.writing.attach([report])
+    assert composer.chips.reading.isVisible()
+    assert composer.chips.reading.name.text() == "Reading report.txt …"
+    qtbot.keyClick(composer.field, Qt.Key.Key_Return)
+    assert not composer.send.isEnabled()
+    assert not engine.asked
+    files.let.set()
+    wait_until(composer.send.isEnabled)
+    assert not composer.chips.reading.isVisible()
+    qtbot.keyClick(composer.field, Qt.Key.Key_Return)
+    wait_until(lambda: bool(engine.asked))
+    assert "The secret number is 42." in engine.asked[0].chat[-1].content
+
+
+def test_a_file_that_comes_late_goes_with_its_own_chat(
+    open_window: OpenWindow,
+    ask: Ask,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wait_until: WaitUntil,
+) -> None:
+    files, report = SlowFiles(monkeypatch), tmp_path / "report.txt"
+    report.write_text("The secret number is 42.")
+    window = open_window()
+    ask(window, "Hello?")
+    first = window.controller.current
+    window.composer.field.setPlainText("Sum it up")
+    window.writing.attach([report, report])
+    assert window.composer.chips.reading.name.text() == "Reading 2 files …"
+    window.actions_.new_chat.trigger()
+    assert not window.composer.chips.isVisible()
+    window.controller.show_chat(first.id)
+    assert window.composer.chips.reading.isVisible()
+    window.actions_.new_chat.trigger()
+    files.let.set()
+    wait_until(lambda: first.draft.count("report.txt") == 2)
+    assert not window.composer.draft()
+    window.controller.show_chat(first.id)
+    assert window.composer.draft().text == "Sum it up"
+    assert [file.name for file in window.composer.draft().attachments] == ["report.txt"] * 2
+    assert window.composer.send.isEnabled()
+
+
+def test_a_file_that_is_being_read_can_be_left_out(
+    open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    files = SlowFiles(monkeypatch)
+    window = open_window()
+    window.composer.field.setPlainText("Sum it up")
+    window.writing.attach([tmp_path / "report.txt"])
+    window.composer.chips.reading.away.click()
+    assert not window.composer.chips.isVisible()
+    assert window.composer.send.isEnabled()
+    files.let.set()
+    qtbot.wait(50)
+    assert not window.composer.draft().attachments
+    assert not window.notices.all
+
+
+def test_an_attachment_that_was_taken_away_comes_back(open_window: OpenWindow, ask: Ask) -> None:
+    window = open_window()
+    ask(window, "Hello?")
+    first = window.controller.current
+    files = tuple(Attachment(f"{i}.txt", "text") for i in range(3))
+    window.composer.set_draft(Draft("Read", files))
+    window.composer.chips.chips[1].away.click()
+    assert [n.message for n in window.notices.all] == ["“1.txt” is no longer attached."]
+    window.actions_.undo.trigger()
+    assert window.composer.draft() == Draft("Read", files)
+    window.composer.chips.chips[0].away.click()
+    window.composer.chips.chips[0].away.click()
+    assert [n.message for n in window.notices.all] == ["2 attachments deleted."]
+    window.actions_.new_chat.trigger()
+    window.actions_.undo.trigger()
+    window.actions_.undo.trigger()
+    assert not window.composer.draft()  # it is another chat's
+    window.controller.show_chat(first.id)
+    assert window.composer.draft() == Draft("Read", files)
 
 
 def test_a_long_prompt_tells_how_far_it_is(open_window: OpenWindow, wait_until: WaitUntil) -> None:
