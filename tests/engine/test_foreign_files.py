@@ -55,7 +55,7 @@ def test_what_can_only_be_one_thing_is_put_in_and_said(tmp_path: Path, demo_file
 
 
 def test_an_end_token_outside_of_the_vocabulary(tmp_path: Path, demo_files: Pair) -> None:
-    wrong = rewritten(demo_files.target, tmp_path / "x.gguf", END, (99_999, U32))
+    wrong = rewritten(demo_files.target, tmp_path / "x.gguf", {END: (99_999, U32)})
     with NativeVocabulary(wrong) as vocabulary:
         (end,) = vocabulary.tokenize("<|im_end|>")
         assert vocabulary.is_end(end)
@@ -71,9 +71,8 @@ def test_without_an_end_that_can_be_known_it_is_refused(tmp_path: Path, demo_fil
 
 
 def test_another_architecture_is_refused_by_name(tmp_path: Path, demo_files: Pair) -> None:
-    other = rewritten(
-        demo_files.target, tmp_path / "x.gguf", "general.architecture", ("llama", TEXT)
-    )
+    keys = {"general.architecture": ("llama", TEXT)}
+    other = rewritten(demo_files.target, tmp_path / "x.gguf", keys)
     with pytest.raises(UnsupportedModelError, match="`llama`") as caught:
         NativePair(other, n_ctx=256)
     assert "Qwen3.5" in caught.value.remedy
@@ -169,7 +168,7 @@ def test_no_key_of_any_type_ends_the_process(tmp_path: Path) -> None:
     for i, key in enumerate(keys):
         for j, field in enumerate(values):
             file = tmp_path / f"{i}-{j}.gguf"
-            files.append(str(rewritten(small, file, key, field)))
+            files.append(str(rewritten(small, file, {key: field})))
     done = subprocess.run(
         [sys.executable, "-c", LOADER, *files],
         capture_output=True,

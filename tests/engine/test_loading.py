@@ -252,7 +252,8 @@ def test_layers_that_guess_tokens_are_none_of_the_targets(tmp_path: Path, demo_f
     """Some files carry a layer behind the last one (MTP), which is not loaded: no drafter can read
     what goes into it, and the process ended where one did."""
     assert demo_files.draft
-    tensors = {t.name: np.array(t.data) for t in gguf.GGUFReader(demo_files.target).tensors}
+    reader = gguf.GGUFReader(demo_files.target)
+    tensors = {t.name: np.array(t.data) for t in reader.tensors}
     n = max(int(name.split(".")[1]) for name in tensors if name.startswith("blk.")) + 1
     width = len(tensors["output_norm.weight"])
     last, mtp = f"blk.{n - 1}.", f"blk.{n}."
@@ -260,7 +261,12 @@ def test_layers_that_guess_tokens_are_none_of_the_targets(tmp_path: Path, demo_f
     more[f"{mtp}nextn.eh_proj.weight"] = np.zeros((width, 2 * width), np.float32)
     for norm in ("enorm", "hnorm", "shared_head_norm"):
         more[f"{mtp}nextn.{norm}.weight"] = np.ones(width, np.float32)
-    keys = {"qwen35.block_count": (n + 1, U32), "qwen35.nextn_predict_layers": (1, U32)}
+    recurrent = "qwen35.attention.recurrent_layers"
+    keys: dict[str, Field] = {
+        "qwen35.block_count": (n + 1, U32),
+        "qwen35.nextn_predict_layers": (1, U32),
+        recurrent: ([*reader.fields[recurrent].contents(), False], ARRAY),
+    }
     target = rewritten(demo_files.target, tmp_path / "mtp.gguf", keys, more)
     load(target, demo_files.draft)
     draft = edited(demo_files.draft, tmp_path / "d.gguf", dflash__target_layers={0: n})

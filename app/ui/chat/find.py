@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit,
 
 from app.conversation import Role, Turn
 from app.ui.chat.view import ChatView
-from app.ui.look import theme
+from app.ui.look import announce, theme
 from app.ui.look.column import edge
 from app.ui.look.icons import IconButton
 from app.ui.look.language import tr
@@ -187,6 +187,7 @@ class FindBar(QFrame):
 
     def _show(self) -> None:
         self._tell()
+        announce.say(self, self._count.text())
         if self._places and self._view is not None:
             self._view.reveal(self._places[self._at][0])
         self._going = True

@@ -78,3 +78,16 @@ def test_what_is_copied_is_said(
         "The code is copied.",
         "The question is copied.",
     ]
+
+
+def test_what_is_found_is_said(
+    open_window: OpenWindow, ask: Ask, said: list[tuple[str, bool]]
+) -> None:
+    window = open_window(BatchEngine(Script(text="one two one")))
+    ask(window, "Count")
+    window.actions_.find.trigger()
+    said.clear()
+    window.finder.field.setText("one")
+    window.finder.go(1)
+    window.finder.field.setText("three")
+    assert said == [("2 of 2", False), ("1 of 2", False), ("Nothing found", False)]
