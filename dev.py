@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import sys
 
+# An older one has to understand this file as far as 3.7 does, or it says nothing of use.
 if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts it may have an older one)
-    sys.exit(f"Slipstream needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+    sys.exit(
+        f"Slipstream needs Python 3.11 or newer; this is {sys.version.split()[0]}. Where there is "
+        "one beside it, name it: `python3.12 dev.py run`."
+    )
 
 import argparse
 import ctypes
@@ -312,7 +316,8 @@ def useful_backends(besides: Sequence[str] = ()) -> list[str]:
     for name in BACKENDS:
         if name in besides:
             continue
-        if reason := no_use_for(name):
+        reason = no_use_for(name)
+        if reason:
             say(f"no {name} backend: {reason}")
         else:
             useful.append(name)
@@ -431,7 +436,8 @@ def setup(extras: bool) -> None:
 def backend_names(text: str) -> list[str]:
     """Of an option: names with commas between them, or "none"."""
     names = [] if text == "none" else text.split(",")
-    if unknown := set(names) - set(BACKENDS):
+    unknown = set(names) - set(BACKENDS)
+    if unknown:
         raise argparse.ArgumentTypeError(f"there is no backend {', '.join(sorted(unknown))}")
     return names
 
@@ -706,7 +712,8 @@ def package_app(
 
 def commit_time() -> int:
     """Seconds; what is built of one commit tells no other time. Raises Failed without one."""
-    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given:
         return int(given)
     command = ["git", "log", "-1", "--format=%ct"]
     try:
@@ -954,84 +961,84 @@ def main() -> int:
     rest = argv[ours:]
     args = parser.parse_args(argv[:ours])
     try:
-        match args.command:
-            case "setup":
-                setup(extras=True)
-                return backends(args.backends)
-            case "backends":
-                return backends(args.backends)
-            case "run":
-                setup(extras=False)
-                backends_beside()
-                return call([python_of(VENV), "-m", "app", *rest])
-            case "test":
-                return test(rest)
-            case "check":
-                setup(extras=True)
-                return check()
-            case "fix":
-                setup(extras=True)
-                fixed = call([VENV / BIN / "ruff", "check", "--fix", "."])
-                return call([VENV / BIN / "ruff", "format", "."]) or fixed
-            case "native":
-                if args.rebase:
-                    print(native("--rebase", args.rebase), flush=True)
-                    return 0
-                system_packages()
-                if args.vulkan:
-                    vulkan_packages()
-                names = ("tools", "base", "portable", "vulkan", "source")
-                flags = [f"--{name}" for name in names if vars(args)[name]]
-                flags += ["--cuda", args.cuda] if args.cuda else []
-                print(native(*flags), flush=True)
+        asked = args.command
+        if asked == "setup":
+            setup(extras=True)
+            return backends(args.backends)
+        if asked == "backends":
+            return backends(args.backends)
+        if asked == "run":
+            setup(extras=False)
+            backends_beside()
+            return call([python_of(VENV), "-m", "app", *rest])
+        if asked == "test":
+            return test(rest)
+        if asked == "check":
+            setup(extras=True)
+            return check()
+        if asked == "fix":
+            setup(extras=True)
+            fixed = call([VENV / BIN / "ruff", "check", "--fix", "."])
+            return call([VENV / BIN / "ruff", "format", "."]) or fixed
+        if asked == "native":
+            if args.rebase:
+                print(native("--rebase", args.rebase), flush=True)
                 return 0
-            case "lock":
-                return lock()
-            case "server-tests":
-                return server_tests(rest)
-            case "exact":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
-            case "variants":
-                setup(extras=False)
-                wheel = native("--portable")
-                return call([python_of(VENV), "-m", "tests.engine.variants", wheel, *rest])
-            case "nvidia":
-                setup(extras=False)
-                backends(None)
-                return call([python_of(VENV), "-m", "tests.native.nvidia", *rest])
-            case "divergence":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
-            case "full-size":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
-            case "fuzz":
-                setup(extras=True)
-                return call([python_of(VENV), "-m", "tests.engine.fuzz", *rest])
-            case "splits":
-                setup(extras=True)
-                env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
-                # Without the comparison with markdown-it: of so many documents it gets some wrong.
-                tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
-                return call([python_of(VENV), "-m", "pytest", tests], env=env)
-            case "package":
-                options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
-                vulkan = not args.no_vulkan
-                dist = args.dist.resolve()
-                return package(dist, args.cuda, args.engine, args.wheels, options, vulkan)
-            case "smoke":
-                return smoke(rest)
-            case "reproduce":
-                return reproduce()
-            case "bench" if rest[:1] == ["native"]:
-                return bench_native(rest[1:])
-            case "bench" if rest[:1] == ["ui"]:
-                setup(extras=True)
-                return call([python_of(VENV), "-m", "tests.ui.bench", *rest[1:]])
-            case "bench":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "app", "bench", *rest])
+            system_packages()
+            if args.vulkan:
+                vulkan_packages()
+            names = ("tools", "base", "portable", "vulkan", "source")
+            flags = [f"--{name}" for name in names if vars(args)[name]]
+            flags += ["--cuda", args.cuda] if args.cuda else []
+            print(native(*flags), flush=True)
+            return 0
+        if asked == "lock":
+            return lock()
+        if asked == "server-tests":
+            return server_tests(rest)
+        if asked == "exact":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
+        if asked == "variants":
+            setup(extras=False)
+            wheel = native("--portable")
+            return call([python_of(VENV), "-m", "tests.engine.variants", wheel, *rest])
+        if asked == "nvidia":
+            setup(extras=False)
+            backends(None)
+            return call([python_of(VENV), "-m", "tests.native.nvidia", *rest])
+        if asked == "divergence":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
+        if asked == "full-size":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
+        if asked == "fuzz":
+            setup(extras=True)
+            return call([python_of(VENV), "-m", "tests.engine.fuzz", *rest])
+        if asked == "splits":
+            setup(extras=True)
+            env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
+            # Without the comparison with markdown-it: of so many documents it gets some wrong.
+            tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
+            return call([python_of(VENV), "-m", "pytest", tests], env=env)
+        if asked == "package":
+            options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
+            vulkan = not args.no_vulkan
+            dist = args.dist.resolve()
+            return package(dist, args.cuda, args.engine, args.wheels, options, vulkan)
+        if asked == "smoke":
+            return smoke(rest)
+        if asked == "reproduce":
+            return reproduce()
+        if asked == "bench" and rest[:1] == ["native"]:
+            return bench_native(rest[1:])
+        if asked == "bench" and rest[:1] == ["ui"]:
+            setup(extras=True)
+            return call([python_of(VENV), "-m", "tests.ui.bench", *rest[1:]])
+        if asked == "bench":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "app", "bench", *rest])
     except Failed as exc:
         say(str(exc))
         return UNAVAILABLE if isinstance(exc, Unavailable) else 1

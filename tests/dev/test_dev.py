@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -42,6 +44,14 @@ def test_the_bench_of_the_native_part_explains_itself_without_building_anything(
 @pytest.mark.parametrize("args", [[], ["native", "--fast"], ["check", "app"], ["nonsense"]])
 def test_wrong_use_is_status_2(args: list[str]) -> None:
     assert dev_py(*args).returncode == 2
+
+
+def test_an_older_python_is_told_which_one_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Path(dev.ROOT, "dev.py")
+    ast.parse(source.read_text(encoding="utf-8"), feature_version=(3, 7))
+    monkeypatch.setattr(sys, "version_info", (3, 9, 2))
+    with pytest.raises(SystemExit, match=r"needs Python 3\.11.*`python3\.12 dev\.py run`"):
+        runpy.run_path(str(source))
 
 
 def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
