@@ -173,6 +173,15 @@ def digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
+def cached_env(kind: str, *parts: object) -> Path:
+    """The folder in the cache of an environment that is made by these parts.
+
+    Its place is one of them: what pip installs there as a program names its Python by the whole
+    path, so that one in a cache that was moved or copied starts what is elsewhere, or nothing.
+    """
+    return cache_dir() / kind / digest(cache_dir(), sys.version, sys.base_prefix, *parts)
+
+
 def make_venv(folder: Path, *, anew: bool = False) -> None:
     works = python_of(folder).is_file() and call([python_of(folder), "-c", "import pip"]) == 0
     if anew or not works:
@@ -349,7 +358,7 @@ def install_packages(lacks: list[str]) -> None:
 def native(*options: str) -> Path:
     """Run the build backend in its own environment; return the path it prints last."""
     locked = (LOCK / "native.txt").read_text(encoding="utf-8")
-    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.base_prefix, locked)
+    env_dir = cached_env("build-env", locked)
     ready = env_dir / "ready"
     if not ready.is_file():
         make_venv(env_dir)
@@ -523,7 +532,7 @@ def lock() -> int:
     }
     for name in ("test", "package"):
         needs[name] = [*needs["app"], *app["project"]["optional-dependencies"][name]]
-    environment = cache_dir() / "lock-env" / digest(sys.version, sys.base_prefix)
+    environment = cached_env("lock-env")
     make_venv(environment)
     pip(environment, "install", "--quiet", "--upgrade", "uv")
     compile_ = [environment / BIN / "uv", "pip", "compile", "--quiet", "--universal"]
@@ -624,7 +633,7 @@ def server_tests(arguments: list[str]) -> int:
     # the first only downloads models, the second would run tests in parallel on the same port
     unused = ("wget", "pytest-xdist")
     requires = [line for line in listed.split() if not line.startswith(unused)]
-    environment = cache_dir() / "server-tests" / digest(sys.version, sys.base_prefix, listed)
+    environment = cached_env("server-tests", listed)
     if not (environment / "ready").is_file():
         make_venv(environment)
         pip(environment, "install", "--quiet", "pytest-timeout", *requires)
@@ -673,7 +682,7 @@ def package(
 def package_env() -> Path:
     """An environment with what the installed app is made of and by, and nothing else."""
     locked = (LOCK / "package.txt").read_text(encoding="utf-8")
-    environment = cache_dir() / "package-env" / digest(sys.version, sys.base_prefix, locked)
+    environment = cached_env("package-env", locked)
     if not (environment / "ready").is_file():
         make_venv(environment)
         install_locked(environment, "package")

@@ -54,6 +54,20 @@ def test_an_older_python_is_told_which_one_it_takes(monkeypatch: pytest.MonkeyPa
         runpy.run_path(str(source))
 
 
+def test_an_environment_of_a_cache_that_was_moved_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLIPSTREAM_CACHE", str(tmp_path / "a"))
+    before = dev.cached_env("build-env", "locked")
+    assert before == dev.cached_env("build-env", "locked")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a").rename(tmp_path / "b")
+    monkeypatch.setenv("SLIPSTREAM_CACHE", str(tmp_path / "b"))
+    after = dev.cached_env("build-env", "locked")
+    assert after.parent == tmp_path / "b" / "build-env"
+    assert after.name != before.name
+
+
 def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(dev, "_loads", lambda library: library != "libEGL.so.1")
