@@ -182,11 +182,14 @@ def cached_env(kind: str, *parts: object) -> Path:
     return cache_dir() / kind / digest(cache_dir(), sys.version, sys.base_prefix, *parts)
 
 
-def make_venv(folder: Path, *, anew: bool = False) -> None:
+def make_venv(folder: Path, *, anew: bool = False) -> bool:
+    """Whether one had to be made: it is empty then, whatever was there."""
     works = python_of(folder).is_file() and call([python_of(folder), "-c", "import pip"]) == 0
-    if anew or not works:
-        say(f"making {folder}")
-        run([sys.executable, "-m", "venv", "--clear", folder])
+    if works and not anew:
+        return False
+    say(f"making {folder}")
+    run([sys.executable, "-m", "venv", "--clear", folder])
+    return True
 
 
 def install_locked(venv: Path, name: str) -> None:
@@ -388,17 +391,42 @@ def native(*options: str) -> Path:
 
 
 def installed() -> dict[str, Any]:
-    """What set-up stamped as done in `.venv`."""
-    stamp = VENV / "slipstream.json"
-    return json.loads(stamp.read_text()) if stamp.is_file() else {}
+    """What set-up stamped as done in `.venv`; nothing, where the stamp cannot be read."""
+    try:
+        have = json.loads((VENV / "slipstream.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return have if isinstance(have, dict) else {}
 
 
 def note_installed(have: dict[str, Any]) -> None:
-    (VENV / "slipstream.json").write_text(json.dumps(have))
+    part = VENV / "slipstream.json.part"
+    part.write_text(json.dumps(have), encoding="utf-8")
+    part.replace(VENV / "slipstream.json")
 
 
-def setup(extras: bool) -> None:
-    """`.venv` with the native wheel and the app, editable; `extras` adds the test tools."""
+def engine_is(wheel: Path) -> bool:
+    """Whether the engine in `.venv` is that of this wheel, byte for byte."""
+    found = [lib.parents[1] for lib in VENV.glob("**/llama_cpp/lib")]
+    if len(found) != 1:
+        return False
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            file = found[0] / name
+            # what is beside it, `.dist-info`, pip writes anew
+            if not name.startswith("llama_cpp/") or name.endswith("/"):
+                continue
+            if not file.is_file() or file.read_bytes() != archive.read(name):
+                return False
+    return True
+
+
+def setup(extras: bool, *, repair: bool = False) -> None:
+    """`.venv` with the native wheel and the app, editable; `extras` adds the test tools.
+
+    `repair` looks whether the engine is still what was installed: the app sends here whoever has
+    one that is missing, damaged or somebody else's.
+    """
     started = time.monotonic()
     system_packages()
     have = installed()
@@ -411,8 +439,7 @@ def setup(extras: bool) -> None:
         "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     }
     # Anew rather than over the old one: nothing may be there that the lock does not name.
-    make_venv(VENV, anew=bool(have) and have.get("locked") != wanted["locked"])
-    if have.get("locked") != wanted["locked"]:
+    if make_venv(VENV, anew=bool(have) and have.get("locked") != wanted["locked"]):
         have = {}
     # What is done is stamped at once: an interrupted set-up goes on where it was.
     if "locked" not in have or (extras and not have["extras"]):
@@ -426,7 +453,7 @@ def setup(extras: bool) -> None:
     # Its folder is named after a hash of all that went into it; the version alone does not
     # tell two development wheels apart.
     built = f"{wheel.parent.name}/{wheel.name}"
-    if have.get("native") != built:
+    if have.get("native") != built or (repair and not engine_is(wheel)):
         say(f"installing {wheel.name}")
         have.pop("backends", None)  # they belong to the engine that goes
         for folder in VENV.glob("**/llama_cpp/lib/backends"):
@@ -972,7 +999,7 @@ def main() -> int:
     try:
         asked = args.command
         if asked == "setup":
-            setup(extras=True)
+            setup(extras=True, repair=True)
             return backends(args.backends)
         if asked == "backends":
             return backends(args.backends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -106,11 +107,13 @@ class TestSetUp:
         for name in LOCKS:
             (dev.LOCK / f"{name}.txt").write_text(f"{name}==1")
 
-        def make_venv(folder: Path, *, anew: bool) -> None:
+        def make_venv(folder: Path, *, anew: bool) -> bool:
             if anew:
                 steps.append("anew")
                 (folder / "slipstream.json").unlink()
+            made = anew or not folder.is_dir()
             folder.mkdir(exist_ok=True)
+            return made
 
         def pip(venv: Path, *args: object) -> None:
             assert venv == dev.VENV
@@ -174,3 +177,41 @@ class TestSetUp:
         monkeypatch.setattr(dev, "native", native)
         dev.setup(extras=False)
         self.check(steps, self.WHEEL, self.EDITABLE)
+
+    def test_an_environment_that_had_to_be_made_anew_is_filled(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=True)
+        steps.clear()
+        monkeypatch.setattr(dev, "make_venv", lambda folder, anew: True)  # its Python has gone
+        dev.setup(extras=False)
+        self.check(steps, self.APP, self.WHEEL, self.EDITABLE)
+
+    @pytest.mark.parametrize("text", ["", '{"locked": "half', "[]"])
+    def test_a_stamp_that_cannot_be_read_is_none(self, steps: list[str], text: str) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+        (dev.VENV / "slipstream.json").write_text(text)
+        dev.setup(extras=False)
+        self.check(steps, self.APP, self.WHEEL, self.EDITABLE)
+
+    @pytest.mark.parametrize("content", [b"ours", b"another's", b"", None])
+    def test_asked_for_by_name_it_looks_at_the_engine_itself(
+        self, steps: list[str], tmp_path: Path, content: bytes | None
+    ) -> None:
+        library = dev.VENV / "lib" / "llama_cpp" / "lib" / "libslipstream.so"
+        wheel = dev.native()
+        wheel.parent.mkdir()
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("llama_cpp/lib/", b"")
+            archive.writestr("llama_cpp/lib/libslipstream.so", b"ours")
+            archive.writestr("llama.dist-info/RECORD", b"pip writes another")
+        dev.setup(extras=True)
+        library.parent.mkdir(parents=True)
+        if content is not None:
+            library.write_bytes(content)
+        steps.clear()
+        dev.setup(extras=True)  # any other command has no time for that
+        self.check(steps)
+        dev.setup(extras=True, repair=True)
+        self.check(steps, *([] if content == b"ours" else [self.WHEEL]))
