@@ -28,11 +28,13 @@ import re
 import shlex
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 import time
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from email import message_from_bytes
 from pathlib import Path
 from typing import Any
@@ -173,13 +175,24 @@ def digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
+def this_python() -> str:
+    """What an environment depends on of the Python that makes it: which compiled modules it
+    takes, and where it lies. An update of it in its place changes neither."""
+    return f"{sysconfig.get_config_var('EXT_SUFFIX')} {sys.base_prefix}"
+
+
 def cached_env(kind: str, *parts: object) -> Path:
     """The folder in the cache of an environment that is made by these parts.
 
     Its place is one of them: what pip installs there as a program names its Python by the whole
     path, so that one in a cache that was moved or copied starts what is elsewhere, or nothing.
     """
-    return cache_dir() / kind / digest(cache_dir(), sys.version, sys.base_prefix, *parts)
+    return cache_dir() / kind / digest(cache_dir(), this_python(), *parts)
+
+
+def is_ready(environment: Path) -> bool:
+    """Whether it was filled, and the Python that it was made of is still there."""
+    return (environment / "ready").is_file() and python_of(environment).is_file()
 
 
 def make_venv(folder: Path, *, anew: bool = False) -> bool:
@@ -188,8 +201,29 @@ def make_venv(folder: Path, *, anew: bool = False) -> bool:
     if works and not anew:
         return False
     say(f"making {folder}")
-    run([sys.executable, "-m", "venv", "--clear", folder])
+    # Not by the Python of an environment: it may be the one that is being replaced.
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    run([base, "-m", "venv", "--clear", folder])
     return True
+
+
+@contextmanager
+def laid_aside(folder: Path) -> Iterator[None]:
+    """While another is made in its place; where that fails (no network, say), it is back."""
+    old = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    try:
+        folder.replace(old)
+    except OSError as exc:
+        raise Failed(f"{folder} cannot be replaced ({exc}); close what uses it") from exc
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        old.replace(folder)
+        say(f"{folder} is as it was")
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def install_locked(venv: Path, name: str) -> None:
@@ -362,11 +396,10 @@ def native(*options: str) -> Path:
     """Run the build backend in its own environment; return the path it prints last."""
     locked = (LOCK / "native.txt").read_text(encoding="utf-8")
     env_dir = cached_env("build-env", locked)
-    ready = env_dir / "ready"
-    if not ready.is_file():
+    if not is_ready(env_dir):
         make_venv(env_dir)
         install_locked(env_dir, "native")
-        ready.touch()
+        (env_dir / "ready").touch()
     command = [python_of(env_dir), "-m", "slipstream_build", *options]
     env = dict(os.environ, PYTHONPATH=str(BACKEND))
     env["PATH"] = os.pathsep.join((str(env_dir / BIN), env["PATH"], str(CUDA_BIN)))
@@ -435,20 +468,22 @@ def setup(extras: bool, *, repair: bool = False) -> None:
     tools = project["optional-dependencies"]["test"]
     unlocked = [tool for tool in tools if UNLOCKED.match(tool)]
     wanted = {
-        "locked": digest(sys.version, *unlocked, *locks),
+        "locked": digest(this_python(), *unlocked, *locks),
         "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     }
     # Anew rather than over the old one: nothing may be there that the lock does not name.
-    if make_venv(VENV, anew=bool(have) and have.get("locked") != wanted["locked"]):
-        have = {}
-    # What is done is stamped at once: an interrupted set-up goes on where it was.
-    if "locked" not in have or (extras and not have["extras"]):
-        say("installing what the app needs" + (" and the test tools" if extras else ""))
-        install_locked(VENV, "test" if extras else "app")
-        if extras:
-            pip(VENV, "install", "--quiet", *unlocked)
-        have |= {"locked": wanted["locked"], "extras": extras}
-        note_installed(have)
+    anew = bool(have) and have.get("locked") != wanted["locked"]
+    with laid_aside(VENV) if anew and not VENV.is_symlink() else nullcontext():
+        if make_venv(VENV, anew=anew):
+            have = {}
+        # What is done is stamped at once: an interrupted set-up goes on where it was.
+        if "locked" not in have or (extras and not have["extras"]):
+            say("installing what the app needs" + (" and the test tools" if extras else ""))
+            install_locked(VENV, "test" if extras else "app")
+            if extras:
+                pip(VENV, "install", "--quiet", *unlocked)
+            have |= {"locked": wanted["locked"], "extras": extras}
+            note_installed(have)
     wheel = native()
     # Its folder is named after a hash of all that went into it; the version alone does not
     # tell two development wheels apart.
@@ -661,7 +696,7 @@ def server_tests(arguments: list[str]) -> int:
     unused = ("wget", "pytest-xdist")
     requires = [line for line in listed.split() if not line.startswith(unused)]
     environment = cached_env("server-tests", listed)
-    if not (environment / "ready").is_file():
+    if not is_ready(environment):
         make_venv(environment)
         pip(environment, "install", "--quiet", "pytest-timeout", *requires)
         (environment / "ready").touch()
@@ -710,7 +745,7 @@ def package_env() -> Path:
     """An environment with what the installed app is made of and by, and nothing else."""
     locked = (LOCK / "package.txt").read_text(encoding="utf-8")
     environment = cached_env("package-env", locked)
-    if not (environment / "ready").is_file():
+    if not is_ready(environment):
         make_venv(environment)
         install_locked(environment, "package")
         (environment / "ready").touch()

@@ -68,6 +68,15 @@ def test_an_environment_of_a_cache_that_was_moved_is_not_used(
     assert after.name != before.name
 
 
+def test_an_environment_whose_python_has_gone_is_not_ready(tmp_path: Path) -> None:
+    python = dev.python_of(tmp_path)
+    python.parent.mkdir(parents=True)
+    (tmp_path / "ready").touch()
+    assert not dev.is_ready(tmp_path)
+    python.touch()
+    assert dev.is_ready(tmp_path)
+
+
 def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(dev, "_loads", lambda library: library != "libEGL.so.1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -110,7 +111,6 @@ class TestSetUp:
         def make_venv(folder: Path, *, anew: bool) -> bool:
             if anew:
                 steps.append("anew")
-                (folder / "slipstream.json").unlink()
             made = anew or not folder.is_dir()
             folder.mkdir(exist_ok=True)
             return made
@@ -215,3 +215,36 @@ class TestSetUp:
         self.check(steps)
         dev.setup(extras=True, repair=True)
         self.check(steps, *([] if content == b"ours" else [self.WHEEL]))
+
+    def test_an_update_of_python_in_its_place_keeps_the_environment(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+        monkeypatch.setattr(sys, "version", "3.11.99 (main, today) [another compiler]")
+        dev.setup(extras=False)
+        self.check(steps)
+        monkeypatch.setattr(sys, "base_prefix", "/another")
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, self.EDITABLE)
+
+    def test_what_cannot_be_replaced_stays(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        have = dev.installed()
+        (dev.LOCK / "app.txt").write_text("other==2")
+
+        def offline(venv: Path, *args: object) -> None:
+            assert not dev.installed()
+            raise dev.Failed("pip failed three times")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dev, "pip", offline)
+            with pytest.raises(dev.Failed, match="pip failed"):
+                dev.setup(extras=False)
+        assert dev.installed() == have
+        steps.clear()
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, self.EDITABLE)
+        assert [path.name for path in dev.VENV.parent.glob(".venv*")] == [".venv"]
