@@ -468,7 +468,8 @@ def setup(extras: bool, *, repair: bool = False) -> None:
     tools = project["optional-dependencies"]["test"]
     unlocked = [tool for tool in tools if UNLOCKED.match(tool)]
     wanted = {
-        "locked": digest(this_python(), *unlocked, *locks),
+        # the place, because programs and the editable app in a copy name that of the original
+        "locked": digest(ROOT, this_python(), *unlocked, *locks),
         "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     }
     # Anew rather than over the old one: nothing may be there that the lock does not name.
@@ -630,6 +631,13 @@ def wheel_requires(wheel: Path) -> list[str]:
     return [requirement for requirement in listed if "extra ==" not in requirement]
 
 
+def tool(name: str, *options: str) -> list[object]:
+    """As a module where it is one; import-linter has none that can be run."""
+    if name == "lint-imports":
+        return [VENV / BIN / name, *options]
+    return [python_of(VENV), "-m", name, *options]
+
+
 def check() -> int:
     """Lint, formatting, types, import contracts; all of them, whatever the first one says."""
     failed = []
@@ -639,7 +647,7 @@ def check() -> int:
         ["mypy"],
         ["lint-imports", "--no-logo"],
     ):
-        if call([VENV / BIN / command[0], *command[1:]]) != 0:
+        if call(tool(*command)) != 0:
             failed.append(shlex.join(command))
     for command in failed:
         say(f"failed: {command}")
@@ -1049,8 +1057,8 @@ def main() -> int:
             return check()
         if asked == "fix":
             setup(extras=True)
-            fixed = call([VENV / BIN / "ruff", "check", "--fix", "."])
-            return call([VENV / BIN / "ruff", "format", "."]) or fixed
+            fixed = call(tool("ruff", "check", "--fix", "."))
+            return call(tool("ruff", "format", ".")) or fixed
         if asked == "native":
             if args.rebase:
                 print(native("--rebase", args.rebase), flush=True)

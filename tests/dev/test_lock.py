@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import zipfile
 from pathlib import Path
@@ -248,3 +249,14 @@ class TestSetUp:
         dev.setup(extras=False)
         self.check(steps, "anew", self.APP, self.WHEEL, self.EDITABLE)
         assert [path.name for path in dev.VENV.parent.glob(".venv*")] == [".venv"]
+
+    def test_a_checkout_that_was_moved_has_another(
+        self, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+        (tmp_path / "moved").mkdir()
+        shutil.copy(dev.ROOT / "pyproject.toml", tmp_path / "moved")
+        monkeypatch.setattr(dev, "ROOT", tmp_path / "moved")
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, "install --no-deps --no-build-isolation")
