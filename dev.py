@@ -121,6 +121,16 @@ SMOKE = {
     "share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
 }
 
+# Of the Python that runs this, which need not be the system's `python3`.
+VENV_PACKAGE = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+# What a package is wanted for, to find it by where packages have other names.
+WANTED_OF = {
+    name: sign
+    for signs in (FONTS, VULKAN, DESKTOP, PACKAGING, SMOKE, QT_LIBRARIES)
+    for sign, name in signs.items()
+}
+WANTED_OF[VENV_PACKAGE] = "ensurepip (a module of Python's own)"
+
 # Versions of symbols in a library's table of strings: of glibc, libstdc++, libgomp.
 SYMBOLS = re.compile(rb"\0(GLIBC|GLIBCXX|CXXABI|GOMP)_([\d.]+)(?=\0)")
 # Code for Turing to Blackwell cards, and for what comes in the form that its driver compiles.
@@ -262,7 +272,7 @@ def missing_packages(fonts: bool) -> list[str]:
     try:
         import ensurepip  # noqa: F401
     except ImportError:
-        lacks.append("python3-venv")
+        lacks.append(VENV_PACKAGE)
     lacks += [package for name, package in QT_LIBRARIES.items() if not _loads(name)]
     if fonts:
         have = {file.name for file in Path("/usr/share/fonts").rglob("Noto*")}
@@ -374,15 +384,27 @@ def may_install() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0 and bool(shutil.which("apt-get"))
 
 
+def install_command(lacks: Sequence[str]) -> list[str]:
+    return ["apt-get", "install", "-y", "--no-install-recommends", *lacks]
+
+
+def lacking(lacks: Sequence[str]) -> str:
+    """What to tell of Debian's packages that are not there and that we may not install."""
+    if not shutil.which("apt-get"):
+        wanted = ", ".join(WANTED_OF.get(name, name) for name in lacks)
+        return f"this system lacks: {wanted}. Install the packages that bring them."
+    return (
+        f"this system lacks: {' '.join(lacks)} (Debian's and Ubuntu's names). Run:\n"
+        f"  sudo apt-get update && sudo {shlex.join(install_command(lacks))}"
+    )
+
+
 def install_packages(lacks: list[str]) -> None:
     if not lacks:
         return
-    install = ["apt-get", "install", "-y", "--no-install-recommends", *lacks]
     if not may_install():
-        raise Failed(
-            f"this system lacks: {' '.join(lacks)} (Debian's and Ubuntu's names). Run:\n"
-            f"  sudo apt-get update && sudo {shlex.join(install)}"
-        )
+        raise Failed(lacking(lacks))
+    install = install_command(lacks)
     say(f"installing system packages: {' '.join(lacks)}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     call(["apt-get", "update", "-qq"], env=quiet)

@@ -88,8 +88,28 @@ def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPat
 def test_without_root_it_gives_one_ready_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
     monkeypatch.setattr(dev, "missing_packages", lambda fonts: ["g++", "libegl1"])
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(dev.Failed, match=r"sudo apt-get install .* g\+\+ libegl1"):
         dev.system_packages()
+
+
+def test_where_packages_have_other_names_it_tells_what_they_bring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dev.shutil, "which", lambda name: None)
+    names = ["g++", "libegl1", "libxcb-cursor0", "glslc", dev.VENV_PACKAGE]
+    told = dev.lacking(names)
+    assert "lacks: g++, libEGL.so.1, libxcb-cursor.so.0, bin/glslc, ensurepip" in told
+    assert "apt" not in told
+
+
+def test_the_venv_that_is_named_is_that_of_the_python_at_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert f"python{version}-venv" in dev.missing_packages(fonts=False)
 
 
 def test_as_root_it_installs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +132,7 @@ def test_vulkan_that_cannot_be_had_is_no_failure(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(dev, "USR", Path("/nothing/here"))
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(dev.Unavailable, match=r"sudo apt-get install .* glslc"):
         dev.vulkan_packages()
 
