@@ -33,10 +33,11 @@ import tempfile
 import time
 import tomllib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from email import message_from_bytes
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
@@ -140,6 +141,7 @@ NVIDIA = Path("/proc/driver/nvidia/gpus")  # a folder for each card that the dri
 # GPU backends that are libraries of their own beside the engine; the one that is built sooner
 # first. Metal is a part of the wheel.
 BACKENDS = ("vulkan", "cuda")
+NOT_BUILT = "its build failed; `python3 dev.py backends` tries again and says why"
 
 
 class Failed(Exception):
@@ -294,12 +296,15 @@ def system_packages() -> None:
     install_packages(missing_packages(fonts=may_install()))
 
 
+def vulkan_signs(drivers: bool) -> dict[str, str]:
+    return {s: n for s, n in VULKAN.items() if drivers or not n.endswith("-drivers")}
+
+
 def vulkan_packages(*, drivers: bool = True) -> None:
     """The same for the Vulkan backend; `drivers` adds Mesa's software renderer."""
     if not sys.platform.startswith("linux"):
         raise Unavailable("the Vulkan backend as a library of its own is built on Linux only")
-    wanted = {s: n for s, n in VULKAN.items() if drivers or not n.endswith("-drivers")}
-    optional_packages(wanted)
+    optional_packages(vulkan_signs(drivers))
 
 
 def desktop_packages() -> None:
@@ -311,9 +316,13 @@ def desktop_packages() -> None:
 
 def optional_packages(signs: dict[str, str]) -> None:
     try:
-        install_packages([name for sign, name in signs.items() if not any(USR.glob(sign))])
+        install_packages(not_there(signs))
     except Failed as exc:
         raise Unavailable(str(exc)) from exc
+
+
+def not_there(signs: dict[str, str]) -> list[str]:
+    return [name for sign, name in signs.items() if not any(USR.glob(sign))]
 
 
 # --- what the machine is ---------------------------------------------------------------------
@@ -364,20 +373,28 @@ def no_use_for(backend: str) -> str:
     return ""
 
 
-def useful_backends(besides: Sequence[str] = ()) -> list[str]:
-    """Those that this machine can use, but for some that are known; says why not the others."""
-    if sys.platform == "darwin":
+def why_not(backend: str) -> str:
+    """Why this machine gets no such backend: it has no use for it, or lacks what builds it and
+    nobody may install that. Empty where it can be tried."""
+    reason = no_use_for(backend)
+    if not reason and backend == "vulkan" and not may_install():
+        lacks = not_there(vulkan_signs(drivers=False))
+        reason = lacking(lacks) if lacks else ""
+    return reason
+
+
+def reasons_against(known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """For each backend why this machine gets none, or nothing; told where it is not `known`."""
+    if sys.platform == "darwin" and not known:
         say("Metal is a part of the engine")
-    useful = []
+    reasons = {}
     for name in BACKENDS:
-        if name in besides:
-            continue
-        reason = no_use_for(name)
-        if reason:
+        before = known.get(name)
+        settled = before in ("", NOT_BUILT)  # what can be seen says no more of it
+        reasons[name] = reason = before if settled else why_not(name)
+        if reason and (reason != before or reason == NOT_BUILT):
             say(f"no {name} backend: {reason}")
-        else:
-            useful.append(name)
-    return useful
+    return reasons
 
 
 def may_install() -> bool:
@@ -540,14 +557,16 @@ def backends(chosen: Sequence[str] | None) -> int:
     """GPU backends into the installed engine: those that are named, whatever is seen of this
     machine, else those that it can use. Status 1 where one that is named cannot be had.
 
-    Each arrives as a whole file, also while the app runs: it takes what is new there.
+    Each arrives as a whole file, also while the app runs: it takes what is new there. The stamp
+    has for each why it is not there; nothing for one that is, or that somebody left out: who
+    names some has the last word, about those that are not named as well.
     """
-    wanted = useful_backends() if chosen is None else chosen
-    lacking = [name for name in wanted if not install_backend(name)]
-    # Who names some has the last word, about those that are not named as well.
-    settled = wanted if chosen is None else BACKENDS
-    note_installed(installed() | {"backends": list(settled)})
-    return 1 if chosen is not None and lacking else 0
+    reasons = reasons_against() if chosen is None else dict.fromkeys(BACKENDS, "")
+    wanted = [name for name in BACKENDS if not reasons[name]] if chosen is None else chosen
+    lacks = [name for name in wanted if not install_backend(name)]
+    reasons |= {name: why_not(name) or NOT_BUILT for name in lacks}
+    note_installed(installed() | {"backends": reasons})
+    return 1 if chosen is not None and lacks else 0
 
 
 def install_backend(name: str) -> bool:
@@ -581,15 +600,15 @@ def lay_backend(library: Path, lib: Path) -> None:
 
 def backends_beside() -> None:
     """The same while the app is open already, of what this machine has become able to use since:
-    they may take minutes to compile."""
-    settled = installed().get("backends")
-    if settled is not None and not any(
-        name not in settled and not no_use_for(name) for name in BACKENDS
-    ):
-        return
-    missing = useful_backends(settled or ())
+    they may take minutes to compile. Why not is told once, and again when it is another reason."""
+    known = installed().get("backends")
+    if not isinstance(known, dict):  # none, or a list of an older dev.py
+        known = {}
+    reasons = reasons_against(known)
+    missing = [name for name in BACKENDS if not reasons[name] and known.get(name) != ""]
     if not missing:
-        note_installed(installed() | {"backends": []})  # why not was said once
+        if reasons != known:
+            note_installed(installed() | {"backends": reasons})
         return
     log = cache_dir() / "backends.log"
     say(f"building beside the app, which takes it when it is ready: {', '.join(missing)} ({log})")
