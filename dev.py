@@ -141,6 +141,12 @@ NVIDIA = Path("/proc/driver/nvidia/gpus")  # a folder for each card that the dri
 # GPU backends that are libraries of their own beside the engine; the one that is built sooner
 # first. Metal is a part of the wheel.
 BACKENDS = ("vulkan", "cuda")
+# What a user may have set for pip, and what breaks an environment of ours: to install elsewhere, to
+# take for installed what lies in another folder, to want hashes of what has none. Where its files
+# come from (index, proxy, certificates) stays the user's.
+PIP_ENV = {"PIP_USER": "0", "PIP_REQUIRE_HASHES": "0", "PYTHONPATH": ""}
+# What is named by exact version takes no other: pip refuses constraints beside hashes.
+LOCKED_ENV = {"PIP_CONSTRAINT": ""}
 NOT_BUILT = "its build failed; `python3 dev.py backends` tries again and says why"
 
 
@@ -161,22 +167,30 @@ def say(text: str) -> None:
 
 
 def run(command: Sequence[object], *, env: dict[str, str] | None = None) -> None:
-    status = call(command, env=env)
+    status = call(command, env=env, step=True)
     if status != 0:
         raise Failed(f"exit status {status}: {shlex.join(map(str, command))}")
 
 
-def call(command: Sequence[object], *, env: dict[str, str] | None = None) -> int:
-    """Run in the repository root with the terminal attached; Ctrl-C is the child's to handle."""
+def call(
+    command: Sequence[object], *, env: dict[str, str] | None = None, step: bool = False
+) -> int:
+    """Run in the repository root with the terminal attached; Ctrl-C is the child's to handle, and
+    ends us as well, once it has, where the command is but a `step` of what was asked for."""
     sys.stdout.flush()
     process = subprocess.Popen(
         [str(part) for part in command], cwd=ROOT, env={**os.environ, **(env or {})}
     )
+    interrupted = False
     while True:
         try:
-            return process.wait()
+            status = process.wait()
         except KeyboardInterrupt:
+            interrupted = True
             continue
+        if interrupted and step:
+            raise KeyboardInterrupt
+        return status
 
 
 def python_of(venv: Path) -> Path:
@@ -209,7 +223,7 @@ def is_ready(environment: Path) -> bool:
 
 def make_venv(folder: Path, *, anew: bool = False) -> bool:
     """Whether one had to be made: it is empty then, whatever was there."""
-    works = python_of(folder).is_file() and call([python_of(folder), "-c", "import pip"]) == 0
+    works = python_of(folder).is_file() and call([python_of(folder), "-I", "-c", "import pip"]) == 0
     if works and not anew:
         return False
     say(f"making {folder}")
@@ -250,8 +264,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def pip(venv: Path, *args: object) -> None:
     command = [python_of(venv), "-m", "pip", "--disable-pip-version-check", *args]
+    env = PIP_ENV | (LOCKED_ENV if "--no-deps" in args else {})
     for attempt in (1, 2, 3):
-        if call(command) == 0:
+        if call(command, env=env, step=True) == 0:
             return
         if attempt < 3:
             say(f"pip failed, trying again ({attempt + 1} of 3)")
@@ -424,7 +439,7 @@ def install_packages(lacks: list[str]) -> None:
     install = install_command(lacks)
     say(f"installing system packages: {' '.join(lacks)}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    call(["apt-get", "update", "-qq"], env=quiet)
+    call(["apt-get", "update", "-qq"], env=quiet, step=True)
     run([*install[:1], "-qq", *install[1:]], env=quiet)
 
 
@@ -440,7 +455,7 @@ def native(*options: str) -> Path:
         install_locked(env_dir, "native")
         (env_dir / "ready").touch()
     command = [python_of(env_dir), "-m", "slipstream_build", *options]
-    env = dict(os.environ, PYTHONPATH=str(BACKEND))
+    env = {**os.environ, **PIP_ENV, **LOCKED_ENV, "PYTHONPATH": str(BACKEND)}
     env["PATH"] = os.pathsep.join((str(env_dir / BIN), env["PATH"], str(CUDA_BIN)))
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"

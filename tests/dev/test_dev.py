@@ -77,6 +77,57 @@ def test_an_environment_whose_python_has_gone_is_not_ready(tmp_path: Path) -> No
     assert dev.is_ready(tmp_path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="of a POSIX shell")
+def test_pip_installs_by_its_index_and_by_no_habit_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = dev.python_of(tmp_path)
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nenv > "{tmp_path}/env"\n', encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/wheels")
+    monkeypatch.setenv("PIP_CONSTRAINT", "constraints.txt")
+    for name in ("PIP_USER", "PIP_REQUIRE_HASHES"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+
+    def given(*args: str) -> set[str]:
+        dev.pip(tmp_path, "install", *args)
+        lines = (tmp_path / "env").read_text(encoding="utf-8").splitlines()
+        return {line for line in lines if line.startswith(("PIP_", "PYTHONPATH="))}
+
+    always = {"PIP_USER=0", "PIP_REQUIRE_HASHES=0", "PYTHONPATH="}
+    always |= {"PIP_INDEX_URL=https://index", "PIP_FIND_LINKS=/wheels"}
+    assert always | {"PIP_CONSTRAINT=constraints.txt"} <= given("torch")
+    assert always | {"PIP_CONSTRAINT="} <= given("--no-deps", "--require-hashes", "-r", "app.txt")
+
+
+def test_one_ctrl_c_ends_a_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+
+    class Interrupted:
+        """Ends with status 1 behind a Ctrl-C, as pip does."""
+
+        def __init__(self, command: list[str], **_: object) -> None:
+            begun.append(command)
+            self.told = False
+
+        def wait(self) -> int:
+            if not self.told:
+                self.told = True
+                raise KeyboardInterrupt
+            return 1
+
+    monkeypatch.setattr(dev.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(dev.subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dev.pip(tmp_path, "install", "x")
+    assert len(begun) == 1
+    # what was asked for itself, the app say, ends as it likes
+    assert dev.call(["app"]) == 1
+
+
 def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(dev, "_loads", lambda library: library != "libEGL.so.1")
