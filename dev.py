@@ -788,6 +788,9 @@ def package(
     backend where `vulkan`. `cuda`: also its backend, for these architectures, as an archive that
     `slipstream devices --add` installs."""
     system_packages()
+    if not wheels:  # what is lacking is told before the long build, not behind it
+        commit_time()
+        packaging_packages(vulkan)
     environment = package_env()
     dist.mkdir(parents=True, exist_ok=True)
     built = engine.resolve() if engine else native("--portable")
@@ -816,6 +819,24 @@ def package_env() -> Path:
     return environment
 
 
+def packaging_packages(vulkan: bool) -> None:
+    """What the system must have to make the installed app, with Vulkan's backend or without."""
+    if not sys.platform.startswith("linux"):
+        return
+    optional_packages(PACKAGING)
+    if vulkan:
+        with vulkan_is_wanted():
+            vulkan_packages(drivers=False)
+
+
+@contextmanager
+def vulkan_is_wanted() -> Iterator[None]:
+    try:
+        yield
+    except Failed as exc:
+        raise Failed(f"{exc}\nIs the app to be made without Vulkan's backend: --no-vulkan") from exc
+
+
 def package_app(
     environment: Path, engine: Path, dist: Path, options: list[str], vulkan: bool
 ) -> int:
@@ -823,21 +844,14 @@ def package_app(
 
     Raises Failed where `vulkan` is wanted and its backend cannot be built on this Linux.
     """
-    if sys.platform.startswith("linux"):
-        optional_packages(PACKAGING)
     for folder in environment.glob("**/llama_cpp/lib"):
         shutil.rmtree(folder)  # a backend there belongs to the engine that goes
     (app,) = dist.glob(f"slipstream-{project_version()}-*.whl")
     pip(environment, "install", "--quiet", "--force-reinstall", "--no-deps", engine, app)
     (lib,) = environment.glob("**/llama_cpp/lib")
     if vulkan and sys.platform.startswith("linux"):  # elsewhere it is no library of its own
-        try:
-            vulkan_packages(drivers=False)
+        with vulkan_is_wanted():
             library = native("--vulkan")
-        except Failed as exc:
-            raise Failed(
-                f"{exc}\nIs the app to be made without Vulkan's backend: --no-vulkan"
-            ) from exc
         lay_backend(library, lib)
     made = ["-P", "-m", "slipstream_package", "--dist", dist, "--epoch", str(commit_time())]
     made += ["--work", cache_dir() / "package", *options]
