@@ -4,7 +4,7 @@
     python3 dev.py run      open the app
     python3 dev.py test     everything CI runs
 
-Needs Python 3.11 and nothing else: it makes `.venv`, builds or reuses the native wheel,
+Needs Python 3.11 to 3.14 and nothing else: it makes `.venv`, builds or reuses the native wheel,
 installs the rest, and does again only what changed. `python3 dev.py COMMAND --help` says more.
 """
 
@@ -13,9 +13,9 @@ from __future__ import annotations
 import sys
 
 # An older one has to understand this file as far as 3.7 does, or it says nothing of use.
-if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts it may have an older one)
+if not (3, 11) <= sys.version_info < (3, 15):
     sys.exit(
-        f"Slipstream needs Python 3.11 or newer; this is {sys.version.split()[0]}. Where there is "
+        f"Slipstream needs Python 3.11 to 3.14; this is {sys.version.split()[0]}. Where there is "
         "one beside it, name it: `python3.12 dev.py run`."
     )
 

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import dev
 
@@ -46,12 +47,20 @@ def test_wrong_use_is_status_2(args: list[str]) -> None:
     assert dev_py(*args).returncode == 2
 
 
-def test_an_older_python_is_told_which_one_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Path(dev.ROOT, "dev.py")
-    ast.parse(source.read_text(encoding="utf-8"), feature_version=(3, 7))
-    monkeypatch.setattr(sys, "version_info", (3, 9, 2))
-    with pytest.raises(SystemExit, match=r"needs Python 3\.11.*`python3\.12 dev\.py run`"):
-        runpy.run_path(str(source))
+def test_an_older_python_understands_what_it_is_told() -> None:
+    ast.parse(Path(dev.ROOT, "dev.py").read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+@pytest.mark.parametrize("version", [(3, 9, 2), (3, 10, 13), (3, 15, 0)])
+def test_another_python_is_told_which_one_it_takes(
+    version: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "version_info", version)
+    with pytest.raises(SystemExit, match=r"3\.11 to 3\.14;.*`python3\.12 dev\.py run`"):
+        runpy.run_path(str(Path(dev.ROOT, "dev.py")))
+    takes = SpecifierSet(dev.read_toml(dev.ROOT / "pyproject.toml")["project"]["requires-python"])
+    assert not takes.contains(".".join(map(str, version)))
+    assert all(takes.contains(f"3.{minor}.1") for minor in (11, 12, 13, 14))
 
 
 def test_an_environment_of_a_cache_that_was_moved_is_not_used(
