@@ -545,7 +545,9 @@ def setup(extras: bool, *, repair: bool = False) -> None:
     built = f"{wheel.parent.name}/{wheel.name}"
     if have.get("native") != built or (repair and not engine_is(wheel)):
         say(f"installing {wheel.name}")
-        have.pop("backends", None)  # they belong to the engine that goes
+        for name in ("native", "backends"):  # these belong to the engine that goes
+            have.pop(name, None)
+        note_installed(have)  # at once too: an interrupted pip may leave none
         for folder in VENV.glob("**/llama_cpp/lib/backends"):
             shutil.rmtree(folder)
         pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)

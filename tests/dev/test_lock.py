@@ -196,6 +196,23 @@ class TestSetUp:
         dev.setup(extras=False)
         self.check(steps, self.APP, self.WHEEL, self.EDITABLE)
 
+    def test_an_engine_that_was_being_replaced_is_not_believed(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+
+        def interrupted(venv: Path, *args: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(dev, "engine_is", lambda wheel: False)
+        with monkeypatch.context() as patch:
+            patch.setattr(dev, "pip", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                dev.setup(extras=False, repair=True)
+        dev.setup(extras=False)
+        self.check(steps, self.WHEEL)
+
     @pytest.mark.parametrize("content", [b"ours", b"another's", b"", None])
     def test_asked_for_by_name_it_looks_at_the_engine_itself(
         self, steps: list[str], tmp_path: Path, content: bytes | None
