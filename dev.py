@@ -4,7 +4,7 @@
     python3 dev.py run      open the app
     python3 dev.py test     everything CI runs
 
-Needs Python 3.11 and nothing else: it makes `.venv`, builds or reuses the native wheel,
+Needs Python 3.11 to 3.14 and nothing else: it makes `.venv`, builds or reuses the native wheel,
 installs the rest, and does again only what changed. `python3 dev.py COMMAND --help` says more.
 """
 
@@ -12,8 +12,12 @@ from __future__ import annotations
 
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036 (whoever starts it may have an older one)
-    sys.exit(f"Slipstream needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
+# An older one has to understand this file as far as 3.7 does, or it says nothing of use.
+if not (3, 11) <= sys.version_info < (3, 15):
+    sys.exit(
+        f"Slipstream needs Python 3.11 to 3.14; this is {sys.version.split()[0]}. Where there is "
+        "one beside it, name it: `python3.12 dev.py run`."
+    )
 
 import argparse
 import ctypes
@@ -24,13 +28,16 @@ import re
 import shlex
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 import time
 import tomllib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from email import message_from_bytes
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
@@ -115,6 +122,16 @@ SMOKE = {
     "share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
 }
 
+# Of the Python that runs this, which need not be the system's `python3`.
+VENV_PACKAGE = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+# What a package is wanted for, to find it by where packages have other names.
+WANTED_OF = {
+    name: sign
+    for signs in (FONTS, VULKAN, DESKTOP, PACKAGING, SMOKE, QT_LIBRARIES)
+    for sign, name in signs.items()
+}
+WANTED_OF[VENV_PACKAGE] = "ensurepip (a module of Python's own)"
+
 # Versions of symbols in a library's table of strings: of glibc, libstdc++, libgomp.
 SYMBOLS = re.compile(rb"\0(GLIBC|GLIBCXX|CXXABI|GOMP)_([\d.]+)(?=\0)")
 # Code for Turing to Blackwell cards, and for what comes in the form that its driver compiles.
@@ -124,6 +141,13 @@ NVIDIA = Path("/proc/driver/nvidia/gpus")  # a folder for each card that the dri
 # GPU backends that are libraries of their own beside the engine; the one that is built sooner
 # first. Metal is a part of the wheel.
 BACKENDS = ("vulkan", "cuda")
+# What a user may have set for pip, and what breaks an environment of ours: to install elsewhere, to
+# take for installed what lies in another folder, to want hashes of what has none. Where its files
+# come from (index, proxy, certificates) stays the user's.
+PIP_ENV = {"PIP_USER": "0", "PIP_REQUIRE_HASHES": "0", "PYTHONPATH": ""}
+# What is named by exact version takes no other: pip refuses constraints beside hashes.
+LOCKED_ENV = {"PIP_CONSTRAINT": ""}
+NOT_BUILT = "its build failed; `python3 dev.py backends` tries again and says why"
 
 
 class Failed(Exception):
@@ -143,22 +167,30 @@ def say(text: str) -> None:
 
 
 def run(command: Sequence[object], *, env: dict[str, str] | None = None) -> None:
-    status = call(command, env=env)
+    status = call(command, env=env, step=True)
     if status != 0:
         raise Failed(f"exit status {status}: {shlex.join(map(str, command))}")
 
 
-def call(command: Sequence[object], *, env: dict[str, str] | None = None) -> int:
-    """Run in the repository root with the terminal attached; Ctrl-C is the child's to handle."""
+def call(
+    command: Sequence[object], *, env: dict[str, str] | None = None, step: bool = False
+) -> int:
+    """Run in the repository root with the terminal attached; Ctrl-C is the child's to handle, and
+    ends us as well, once it has, where the command is but a `step` of what was asked for."""
     sys.stdout.flush()
     process = subprocess.Popen(
         [str(part) for part in command], cwd=ROOT, env={**os.environ, **(env or {})}
     )
+    interrupted = False
     while True:
         try:
-            return process.wait()
+            status = process.wait()
         except KeyboardInterrupt:
+            interrupted = True
             continue
+        if interrupted and step:
+            raise KeyboardInterrupt
+        return status
 
 
 def python_of(venv: Path) -> Path:
@@ -169,11 +201,55 @@ def digest(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
-def make_venv(folder: Path, *, anew: bool = False) -> None:
-    works = python_of(folder).is_file() and call([python_of(folder), "-c", "import pip"]) == 0
-    if anew or not works:
-        say(f"making {folder}")
-        run([sys.executable, "-m", "venv", "--clear", folder])
+def this_python() -> str:
+    """What an environment depends on of the Python that makes it: which compiled modules it
+    takes, and where it lies. An update of it in its place changes neither."""
+    return f"{sysconfig.get_config_var('EXT_SUFFIX')} {sys.base_prefix}"
+
+
+def cached_env(kind: str, *parts: object) -> Path:
+    """The folder in the cache of an environment that is made by these parts.
+
+    Its place is one of them: what pip installs there as a program names its Python by the whole
+    path, so that one in a cache that was moved or copied starts what is elsewhere, or nothing.
+    """
+    return cache_dir() / kind / digest(cache_dir(), this_python(), *parts)
+
+
+def is_ready(environment: Path) -> bool:
+    """Whether it was filled, and the Python that it was made of is still there."""
+    return (environment / "ready").is_file() and python_of(environment).is_file()
+
+
+def make_venv(folder: Path, *, anew: bool = False) -> bool:
+    """Whether one had to be made: it is empty then, whatever was there."""
+    works = python_of(folder).is_file() and call([python_of(folder), "-I", "-c", "import pip"]) == 0
+    if works and not anew:
+        return False
+    say(f"making {folder}")
+    # Not by the Python of an environment: it may be the one that is being replaced.
+    base = getattr(sys, "_base_executable", None) or sys.executable
+    run([base, "-m", "venv", "--clear", folder])
+    return True
+
+
+@contextmanager
+def laid_aside(folder: Path) -> Iterator[None]:
+    """While another is made in its place; where that fails (no network, say), it is back."""
+    old = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    try:
+        folder.replace(old)
+    except OSError as exc:
+        raise Failed(f"{folder} cannot be replaced ({exc}); close what uses it") from exc
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        old.replace(folder)
+        say(f"{folder} is as it was")
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def install_locked(venv: Path, name: str) -> None:
@@ -188,8 +264,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def pip(venv: Path, *args: object) -> None:
     command = [python_of(venv), "-m", "pip", "--disable-pip-version-check", *args]
+    env = PIP_ENV | (LOCKED_ENV if "--no-deps" in args else {})
     for attempt in (1, 2, 3):
-        if call(command) == 0:
+        if call(command, env=env, step=True) == 0:
             return
         if attempt < 3:
             say(f"pip failed, trying again ({attempt + 1} of 3)")
@@ -212,7 +289,7 @@ def missing_packages(fonts: bool) -> list[str]:
     try:
         import ensurepip  # noqa: F401
     except ImportError:
-        lacks.append("python3-venv")
+        lacks.append(VENV_PACKAGE)
     lacks += [package for name, package in QT_LIBRARIES.items() if not _loads(name)]
     if fonts:
         have = {file.name for file in Path("/usr/share/fonts").rglob("Noto*")}
@@ -234,12 +311,15 @@ def system_packages() -> None:
     install_packages(missing_packages(fonts=may_install()))
 
 
+def vulkan_signs(drivers: bool) -> dict[str, str]:
+    return {s: n for s, n in VULKAN.items() if drivers or not n.endswith("-drivers")}
+
+
 def vulkan_packages(*, drivers: bool = True) -> None:
     """The same for the Vulkan backend; `drivers` adds Mesa's software renderer."""
     if not sys.platform.startswith("linux"):
         raise Unavailable("the Vulkan backend as a library of its own is built on Linux only")
-    wanted = {s: n for s, n in VULKAN.items() if drivers or not n.endswith("-drivers")}
-    optional_packages(wanted)
+    optional_packages(vulkan_signs(drivers))
 
 
 def desktop_packages() -> None:
@@ -251,9 +331,13 @@ def desktop_packages() -> None:
 
 def optional_packages(signs: dict[str, str]) -> None:
     try:
-        install_packages([name for sign, name in signs.items() if not any(USR.glob(sign))])
+        install_packages(not_there(signs))
     except Failed as exc:
         raise Unavailable(str(exc)) from exc
+
+
+def not_there(signs: dict[str, str]) -> list[str]:
+    return [name for sign, name in signs.items() if not any(USR.glob(sign))]
 
 
 # --- what the machine is ---------------------------------------------------------------------
@@ -304,37 +388,58 @@ def no_use_for(backend: str) -> str:
     return ""
 
 
-def useful_backends(besides: Sequence[str] = ()) -> list[str]:
-    """Those that this machine can use, but for some that are known; says why not the others."""
-    if sys.platform == "darwin":
+def why_not(backend: str) -> str:
+    """Why this machine gets no such backend: it has no use for it, or lacks what builds it and
+    nobody may install that. Empty where it can be tried."""
+    reason = no_use_for(backend)
+    if not reason and backend == "vulkan" and not may_install():
+        lacks = not_there(vulkan_signs(drivers=False))
+        reason = lacking(lacks) if lacks else ""
+    return reason
+
+
+def reasons_against(known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """For each backend why this machine gets none, or nothing; told where it is not `known`."""
+    if sys.platform == "darwin" and not known:
         say("Metal is a part of the engine")
-    useful = []
+    reasons = {}
     for name in BACKENDS:
-        if name in besides:
-            continue
-        if reason := no_use_for(name):
+        before = known.get(name)
+        settled = before in ("", NOT_BUILT)  # what can be seen says no more of it
+        reasons[name] = reason = before if settled else why_not(name)
+        if reason and (reason != before or reason == NOT_BUILT):
             say(f"no {name} backend: {reason}")
-        else:
-            useful.append(name)
-    return useful
+    return reasons
 
 
 def may_install() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0 and bool(shutil.which("apt-get"))
 
 
+def install_command(lacks: Sequence[str]) -> list[str]:
+    return ["apt-get", "install", "-y", "--no-install-recommends", *lacks]
+
+
+def lacking(lacks: Sequence[str]) -> str:
+    """What to tell of Debian's packages that are not there and that we may not install."""
+    if not shutil.which("apt-get"):
+        wanted = ", ".join(WANTED_OF.get(name, name) for name in lacks)
+        return f"this system lacks: {wanted}. Install the packages that bring them."
+    return (
+        f"this system lacks: {' '.join(lacks)} (Debian's and Ubuntu's names). Run:\n"
+        f"  sudo apt-get update && sudo {shlex.join(install_command(lacks))}"
+    )
+
+
 def install_packages(lacks: list[str]) -> None:
     if not lacks:
         return
-    install = ["apt-get", "install", "-y", "--no-install-recommends", *lacks]
     if not may_install():
-        raise Failed(
-            f"this system lacks: {' '.join(lacks)} (Debian's and Ubuntu's names). Run:\n"
-            f"  sudo apt-get update && sudo {shlex.join(install)}"
-        )
+        raise Failed(lacking(lacks))
+    install = install_command(lacks)
     say(f"installing system packages: {' '.join(lacks)}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    call(["apt-get", "update", "-qq"], env=quiet)
+    call(["apt-get", "update", "-qq"], env=quiet, step=True)
     run([*install[:1], "-qq", *install[1:]], env=quiet)
 
 
@@ -344,14 +449,13 @@ def install_packages(lacks: list[str]) -> None:
 def native(*options: str) -> Path:
     """Run the build backend in its own environment; return the path it prints last."""
     locked = (LOCK / "native.txt").read_text(encoding="utf-8")
-    env_dir = cache_dir() / "build-env" / digest(sys.version, sys.base_prefix, locked)
-    ready = env_dir / "ready"
-    if not ready.is_file():
+    env_dir = cached_env("build-env", locked)
+    if not is_ready(env_dir):
         make_venv(env_dir)
         install_locked(env_dir, "native")
-        ready.touch()
+        (env_dir / "ready").touch()
     command = [python_of(env_dir), "-m", "slipstream_build", *options]
-    env = dict(os.environ, PYTHONPATH=str(BACKEND))
+    env = {**os.environ, **PIP_ENV, **LOCKED_ENV, "PYTHONPATH": str(BACKEND)}
     env["PATH"] = os.pathsep.join((str(env_dir / BIN), env["PATH"], str(CUDA_BIN)))
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
@@ -374,17 +478,42 @@ def native(*options: str) -> Path:
 
 
 def installed() -> dict[str, Any]:
-    """What set-up stamped as done in `.venv`."""
-    stamp = VENV / "slipstream.json"
-    return json.loads(stamp.read_text()) if stamp.is_file() else {}
+    """What set-up stamped as done in `.venv`; nothing, where the stamp cannot be read."""
+    try:
+        have = json.loads((VENV / "slipstream.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return have if isinstance(have, dict) else {}
 
 
 def note_installed(have: dict[str, Any]) -> None:
-    (VENV / "slipstream.json").write_text(json.dumps(have))
+    part = VENV / "slipstream.json.part"
+    part.write_text(json.dumps(have), encoding="utf-8")
+    part.replace(VENV / "slipstream.json")
 
 
-def setup(extras: bool) -> None:
-    """`.venv` with the native wheel and the app, editable; `extras` adds the test tools."""
+def engine_is(wheel: Path) -> bool:
+    """Whether the engine in `.venv` is that of this wheel, byte for byte."""
+    found = [lib.parents[1] for lib in VENV.glob("**/llama_cpp/lib")]
+    if len(found) != 1:
+        return False
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            file = found[0] / name
+            # what is beside it, `.dist-info`, pip writes anew
+            if not name.startswith("llama_cpp/") or name.endswith("/"):
+                continue
+            if not file.is_file() or file.read_bytes() != archive.read(name):
+                return False
+    return True
+
+
+def setup(extras: bool, *, repair: bool = False) -> None:
+    """`.venv` with the native wheel and the app, editable; `extras` adds the test tools.
+
+    `repair` looks whether the engine is still what was installed: the app sends here whoever has
+    one that is missing, damaged or somebody else's.
+    """
     started = time.monotonic()
     system_packages()
     have = installed()
@@ -393,28 +522,32 @@ def setup(extras: bool) -> None:
     tools = project["optional-dependencies"]["test"]
     unlocked = [tool for tool in tools if UNLOCKED.match(tool)]
     wanted = {
-        "locked": digest(sys.version, *unlocked, *locks),
+        # the place, because programs and the editable app in a copy name that of the original
+        "locked": digest(ROOT, this_python(), *unlocked, *locks),
         "app": digest((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     }
     # Anew rather than over the old one: nothing may be there that the lock does not name.
-    make_venv(VENV, anew=bool(have) and have.get("locked") != wanted["locked"])
-    if have.get("locked") != wanted["locked"]:
-        have = {}
-    # What is done is stamped at once: an interrupted set-up goes on where it was.
-    if "locked" not in have or (extras and not have["extras"]):
-        say("installing what the app needs" + (" and the test tools" if extras else ""))
-        install_locked(VENV, "test" if extras else "app")
-        if extras:
-            pip(VENV, "install", "--quiet", *unlocked)
-        have |= {"locked": wanted["locked"], "extras": extras}
-        note_installed(have)
+    anew = bool(have) and have.get("locked") != wanted["locked"]
+    with laid_aside(VENV) if anew and not VENV.is_symlink() else nullcontext():
+        if make_venv(VENV, anew=anew):
+            have = {}
+        # What is done is stamped at once: an interrupted set-up goes on where it was.
+        if "locked" not in have or (extras and not have["extras"]):
+            say("installing what the app needs" + (" and the test tools" if extras else ""))
+            install_locked(VENV, "test" if extras else "app")
+            if extras:
+                pip(VENV, "install", "--quiet", *unlocked)
+            have |= {"locked": wanted["locked"], "extras": extras}
+            note_installed(have)
     wheel = native()
     # Its folder is named after a hash of all that went into it; the version alone does not
     # tell two development wheels apart.
     built = f"{wheel.parent.name}/{wheel.name}"
-    if have.get("native") != built:
+    if have.get("native") != built or (repair and not engine_is(wheel)):
         say(f"installing {wheel.name}")
-        have.pop("backends", None)  # they belong to the engine that goes
+        for name in ("native", "backends"):  # these belong to the engine that goes
+            have.pop(name, None)
+        note_installed(have)  # at once too: an interrupted pip may leave none
         for folder in VENV.glob("**/llama_cpp/lib/backends"):
             shutil.rmtree(folder)
         pip(VENV, "install", "--quiet", "--force-reinstall", "--no-deps", wheel)
@@ -431,7 +564,8 @@ def setup(extras: bool) -> None:
 def backend_names(text: str) -> list[str]:
     """Of an option: names with commas between them, or "none"."""
     names = [] if text == "none" else text.split(",")
-    if unknown := set(names) - set(BACKENDS):
+    unknown = set(names) - set(BACKENDS)
+    if unknown:
         raise argparse.ArgumentTypeError(f"there is no backend {', '.join(sorted(unknown))}")
     return names
 
@@ -440,14 +574,16 @@ def backends(chosen: Sequence[str] | None) -> int:
     """GPU backends into the installed engine: those that are named, whatever is seen of this
     machine, else those that it can use. Status 1 where one that is named cannot be had.
 
-    Each arrives as a whole file, also while the app runs: it takes what is new there.
+    Each arrives as a whole file, also while the app runs: it takes what is new there. The stamp
+    has for each why it is not there; nothing for one that is, or that somebody left out: who
+    names some has the last word, about those that are not named as well.
     """
-    wanted = useful_backends() if chosen is None else chosen
-    lacking = [name for name in wanted if not install_backend(name)]
-    # Who names some has the last word, about those that are not named as well.
-    settled = wanted if chosen is None else BACKENDS
-    note_installed(installed() | {"backends": list(settled)})
-    return 1 if chosen is not None and lacking else 0
+    reasons = reasons_against() if chosen is None else dict.fromkeys(BACKENDS, "")
+    wanted = [name for name in BACKENDS if not reasons[name]] if chosen is None else chosen
+    lacks = [name for name in wanted if not install_backend(name)]
+    reasons |= {name: why_not(name) or NOT_BUILT for name in lacks}
+    note_installed(installed() | {"backends": reasons})
+    return 1 if chosen is not None and lacks else 0
 
 
 def install_backend(name: str) -> bool:
@@ -481,15 +617,15 @@ def lay_backend(library: Path, lib: Path) -> None:
 
 def backends_beside() -> None:
     """The same while the app is open already, of what this machine has become able to use since:
-    they may take minutes to compile."""
-    settled = installed().get("backends")
-    if settled is not None and not any(
-        name not in settled and not no_use_for(name) for name in BACKENDS
-    ):
-        return
-    missing = useful_backends(settled or ())
+    they may take minutes to compile. Why not is told once, and again when it is another reason."""
+    known = installed().get("backends")
+    if not isinstance(known, dict):  # none, or a list of an older dev.py
+        known = {}
+    reasons = reasons_against(known)
+    missing = [name for name in BACKENDS if not reasons[name] and known.get(name) != ""]
     if not missing:
-        note_installed(installed() | {"backends": []})  # why not was said once
+        if reasons != known:
+            note_installed(installed() | {"backends": reasons})
         return
     log = cache_dir() / "backends.log"
     say(f"building beside the app, which takes it when it is ready: {', '.join(missing)} ({log})")
@@ -517,7 +653,7 @@ def lock() -> int:
     }
     for name in ("test", "package"):
         needs[name] = [*needs["app"], *app["project"]["optional-dependencies"][name]]
-    environment = cache_dir() / "lock-env" / digest(sys.version, sys.base_prefix)
+    environment = cached_env("lock-env")
     make_venv(environment)
     pip(environment, "install", "--quiet", "--upgrade", "uv")
     compile_ = [environment / BIN / "uv", "pip", "compile", "--quiet", "--universal"]
@@ -553,6 +689,13 @@ def wheel_requires(wheel: Path) -> list[str]:
     return [requirement for requirement in listed if "extra ==" not in requirement]
 
 
+def tool(name: str, *options: str) -> list[object]:
+    """As a module where it is one; import-linter has none that can be run."""
+    if name == "lint-imports":
+        return [VENV / BIN / name, *options]
+    return [python_of(VENV), "-m", name, *options]
+
+
 def check() -> int:
     """Lint, formatting, types, import contracts; all of them, whatever the first one says."""
     failed = []
@@ -562,7 +705,7 @@ def check() -> int:
         ["mypy"],
         ["lint-imports", "--no-logo"],
     ):
-        if call([VENV / BIN / command[0], *command[1:]]) != 0:
+        if call(tool(*command)) != 0:
             failed.append(shlex.join(command))
     for command in failed:
         say(f"failed: {command}")
@@ -618,8 +761,8 @@ def server_tests(arguments: list[str]) -> int:
     # the first only downloads models, the second would run tests in parallel on the same port
     unused = ("wget", "pytest-xdist")
     requires = [line for line in listed.split() if not line.startswith(unused)]
-    environment = cache_dir() / "server-tests" / digest(sys.version, sys.base_prefix, listed)
-    if not (environment / "ready").is_file():
+    environment = cached_env("server-tests", listed)
+    if not is_ready(environment):
         make_venv(environment)
         pip(environment, "install", "--quiet", "pytest-timeout", *requires)
         (environment / "ready").touch()
@@ -647,6 +790,9 @@ def package(
     backend where `vulkan`. `cuda`: also its backend, for these architectures, as an archive that
     `slipstream devices --add` installs."""
     system_packages()
+    if not wheels:  # what is lacking is told before the long build, not behind it
+        commit_time()
+        packaging_packages(vulkan)
     environment = package_env()
     dist.mkdir(parents=True, exist_ok=True)
     built = engine.resolve() if engine else native("--portable")
@@ -667,12 +813,30 @@ def package(
 def package_env() -> Path:
     """An environment with what the installed app is made of and by, and nothing else."""
     locked = (LOCK / "package.txt").read_text(encoding="utf-8")
-    environment = cache_dir() / "package-env" / digest(sys.version, sys.base_prefix, locked)
-    if not (environment / "ready").is_file():
+    environment = cached_env("package-env", locked)
+    if not is_ready(environment):
         make_venv(environment)
         install_locked(environment, "package")
         (environment / "ready").touch()
     return environment
+
+
+def packaging_packages(vulkan: bool) -> None:
+    """What the system must have to make the installed app, with Vulkan's backend or without."""
+    if not sys.platform.startswith("linux"):
+        return
+    optional_packages(PACKAGING)
+    if vulkan:
+        with vulkan_is_wanted():
+            vulkan_packages(drivers=False)
+
+
+@contextmanager
+def vulkan_is_wanted() -> Iterator[None]:
+    try:
+        yield
+    except Failed as exc:
+        raise Failed(f"{exc}\nIs the app to be made without Vulkan's backend: --no-vulkan") from exc
 
 
 def package_app(
@@ -682,21 +846,14 @@ def package_app(
 
     Raises Failed where `vulkan` is wanted and its backend cannot be built on this Linux.
     """
-    if sys.platform.startswith("linux"):
-        optional_packages(PACKAGING)
     for folder in environment.glob("**/llama_cpp/lib"):
         shutil.rmtree(folder)  # a backend there belongs to the engine that goes
     (app,) = dist.glob(f"slipstream-{project_version()}-*.whl")
     pip(environment, "install", "--quiet", "--force-reinstall", "--no-deps", engine, app)
     (lib,) = environment.glob("**/llama_cpp/lib")
     if vulkan and sys.platform.startswith("linux"):  # elsewhere it is no library of its own
-        try:
-            vulkan_packages(drivers=False)
+        with vulkan_is_wanted():
             library = native("--vulkan")
-        except Failed as exc:
-            raise Failed(
-                f"{exc}\nIs the app to be made without Vulkan's backend: --no-vulkan"
-            ) from exc
         lay_backend(library, lib)
     made = ["-P", "-m", "slipstream_package", "--dist", dist, "--epoch", str(commit_time())]
     made += ["--work", cache_dir() / "package", *options]
@@ -706,7 +863,8 @@ def package_app(
 
 def commit_time() -> int:
     """Seconds; what is built of one commit tells no other time. Raises Failed without one."""
-    if given := os.environ.get("SOURCE_DATE_EPOCH"):
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given:
         return int(given)
     command = ["git", "log", "-1", "--format=%ct"]
     try:
@@ -954,84 +1112,84 @@ def main() -> int:
     rest = argv[ours:]
     args = parser.parse_args(argv[:ours])
     try:
-        match args.command:
-            case "setup":
-                setup(extras=True)
-                return backends(args.backends)
-            case "backends":
-                return backends(args.backends)
-            case "run":
-                setup(extras=False)
-                backends_beside()
-                return call([python_of(VENV), "-m", "app", *rest])
-            case "test":
-                return test(rest)
-            case "check":
-                setup(extras=True)
-                return check()
-            case "fix":
-                setup(extras=True)
-                fixed = call([VENV / BIN / "ruff", "check", "--fix", "."])
-                return call([VENV / BIN / "ruff", "format", "."]) or fixed
-            case "native":
-                if args.rebase:
-                    print(native("--rebase", args.rebase), flush=True)
-                    return 0
-                system_packages()
-                if args.vulkan:
-                    vulkan_packages()
-                names = ("tools", "base", "portable", "vulkan", "source")
-                flags = [f"--{name}" for name in names if vars(args)[name]]
-                flags += ["--cuda", args.cuda] if args.cuda else []
-                print(native(*flags), flush=True)
+        asked = args.command
+        if asked == "setup":
+            setup(extras=True, repair=True)
+            return backends(args.backends)
+        if asked == "backends":
+            return backends(args.backends)
+        if asked == "run":
+            setup(extras=False)
+            backends_beside()
+            return call([python_of(VENV), "-m", "app", *rest])
+        if asked == "test":
+            return test(rest)
+        if asked == "check":
+            setup(extras=True)
+            return check()
+        if asked == "fix":
+            setup(extras=True)
+            fixed = call(tool("ruff", "check", "--fix", "."))
+            return call(tool("ruff", "format", ".")) or fixed
+        if asked == "native":
+            if args.rebase:
+                print(native("--rebase", args.rebase), flush=True)
                 return 0
-            case "lock":
-                return lock()
-            case "server-tests":
-                return server_tests(rest)
-            case "exact":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
-            case "variants":
-                setup(extras=False)
-                wheel = native("--portable")
-                return call([python_of(VENV), "-m", "tests.engine.variants", wheel, *rest])
-            case "nvidia":
-                setup(extras=False)
-                backends(None)
-                return call([python_of(VENV), "-m", "tests.native.nvidia", *rest])
-            case "divergence":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
-            case "full-size":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
-            case "fuzz":
-                setup(extras=True)
-                return call([python_of(VENV), "-m", "tests.engine.fuzz", *rest])
-            case "splits":
-                setup(extras=True)
-                env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
-                # Without the comparison with markdown-it: of so many documents it gets some wrong.
-                tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
-                return call([python_of(VENV), "-m", "pytest", tests], env=env)
-            case "package":
-                options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
-                vulkan = not args.no_vulkan
-                dist = args.dist.resolve()
-                return package(dist, args.cuda, args.engine, args.wheels, options, vulkan)
-            case "smoke":
-                return smoke(rest)
-            case "reproduce":
-                return reproduce()
-            case "bench" if rest[:1] == ["native"]:
-                return bench_native(rest[1:])
-            case "bench" if rest[:1] == ["ui"]:
-                setup(extras=True)
-                return call([python_of(VENV), "-m", "tests.ui.bench", *rest[1:]])
-            case "bench":
-                setup(extras=False)
-                return call([python_of(VENV), "-m", "app", "bench", *rest])
+            system_packages()
+            if args.vulkan:
+                vulkan_packages()
+            names = ("tools", "base", "portable", "vulkan", "source")
+            flags = [f"--{name}" for name in names if vars(args)[name]]
+            flags += ["--cuda", args.cuda] if args.cuda else []
+            print(native(*flags), flush=True)
+            return 0
+        if asked == "lock":
+            return lock()
+        if asked == "server-tests":
+            return server_tests(rest)
+        if asked == "exact":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
+        if asked == "variants":
+            setup(extras=False)
+            wheel = native("--portable")
+            return call([python_of(VENV), "-m", "tests.engine.variants", wheel, *rest])
+        if asked == "nvidia":
+            setup(extras=False)
+            backends(None)
+            return call([python_of(VENV), "-m", "tests.native.nvidia", *rest])
+        if asked == "divergence":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
+        if asked == "full-size":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
+        if asked == "fuzz":
+            setup(extras=True)
+            return call([python_of(VENV), "-m", "tests.engine.fuzz", *rest])
+        if asked == "splits":
+            setup(extras=True)
+            env = {"SLIPSTREAM_DOCUMENTS": "20000", "QT_QPA_PLATFORM": "offscreen"}
+            # Without the comparison with markdown-it: of so many documents it gets some wrong.
+            tests = "tests/ui/markdown/test_splits.py::test_every_split_renders_as_the_whole"
+            return call([python_of(VENV), "-m", "pytest", tests], env=env)
+        if asked == "package":
+            options = ["--homepage", args.homepage, *(["--quick"] if args.quick else [])]
+            vulkan = not args.no_vulkan
+            dist = args.dist.resolve()
+            return package(dist, args.cuda, args.engine, args.wheels, options, vulkan)
+        if asked == "smoke":
+            return smoke(rest)
+        if asked == "reproduce":
+            return reproduce()
+        if asked == "bench" and rest[:1] == ["native"]:
+            return bench_native(rest[1:])
+        if asked == "bench" and rest[:1] == ["ui"]:
+            setup(extras=True)
+            return call([python_of(VENV), "-m", "tests.ui.bench", *rest[1:]])
+        if asked == "bench":
+            setup(extras=False)
+            return call([python_of(VENV), "-m", "app", "bench", *rest])
     except Failed as exc:
         say(str(exc))
         return UNAVAILABLE if isinstance(exc, Unavailable) else 1

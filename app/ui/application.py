@@ -69,7 +69,12 @@ _qt_log = logging.getLogger("app.qt")
 
 
 def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
-    """Open the window, and in it `chats` that were exported; the exit status when it is closed."""
+    """Open the window, and in it `chats` that were exported; the exit status when it is closed,
+    or 1 where there is no display."""
+    if not _has_display():  # Qt would end the process, and blame its plugins
+        if sys.stderr is not None:
+            sys.stderr.write("slipstream: there is no display; `slipstream ask …` needs none\n")
+        return 1
     log.start(paths.log_file())
     qInstallMessageHandler(_log_qt)
     chosen, problems = settings.load(paths.settings_file())
@@ -151,6 +156,13 @@ def run(argv: Sequence[str] | None = None, chats: Sequence[Path] = ()) -> int:
     finally:
         instance.close()
         qInstallMessageHandler(None)  # Qt may speak when Python cannot listen any more
+
+
+def _has_display() -> bool:
+    """As far as the environment tells; macOS and Windows have one, and Qt may be told of another
+    kind by `QT_QPA_PLATFORM`."""
+    named = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return not sys.platform.startswith("linux") or any(map(os.environ.get, named))
 
 
 def _look_for_cycles() -> None:

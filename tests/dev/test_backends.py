@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,15 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         driver: bool = False,
         card: bool = False,
         nvcc: bool = False,
+        lacks: Sequence[str] = (),
     ) -> None:
         monkeypatch.setattr(sys, "platform", platform)
         monkeypatch.setattr(dev, "_loads", lambda name: loader and "vulkan" in name)
         monkeypatch.setattr(dev, "vulkan_driver", lambda: driver)
         monkeypatch.setattr(dev, "nvidia_card", lambda: card)
         monkeypatch.setattr(dev, "nvcc", lambda: "/bin/nvcc" if nvcc else None)
+        monkeypatch.setattr(dev, "may_install", lambda: False)
+        monkeypatch.setattr(dev, "not_there", lambda signs: list(lacks))
 
     return make
 
@@ -76,6 +79,7 @@ def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, .
         ({"card": True, "nvcc": True}, ["cuda"], ["no vulkan backend: there is neither"]),
         ({"loader": True, "card": True, "nvcc": True}, ["vulkan", "cuda"], []),
         ({"driver": True, "card": True}, ["vulkan"], ["no nvcc", "devices --add FILE"]),
+        ({"driver": True, "lacks": ["glslc"]}, [], ["no vulkan backend: this system lacks"]),
         ({"platform": "darwin"}, [], ["Metal is a part of the engine", "Linux only"]),
         ({"platform": "win32", "card": True, "nvcc": True}, [], ["Linux only"]),
     ],
@@ -88,7 +92,7 @@ def test_a_machine_gets_what_it_can_use_and_is_told_why_not_the_rest(
     told: list[str],
 ) -> None:
     machine(**found)
-    assert dev.useful_backends() == useful
+    assert [name for name, reason in dev.reasons_against().items() if not reason] == useful
     said = capsys.readouterr().err
     assert [words for words in told if words not in said] == []
     assert said.count("no ") >= len(dev.BACKENDS) - len(useful)
@@ -151,7 +155,7 @@ def test_what_is_built_lies_beside_the_engine(
     assert builds == [("--vulkan",), ("--cuda", "86-real")]
     made = ["libcudaart.so.13", "libggml-cuda.so", "libggml-vulkan.so", "libvulkanart.so.13"]
     assert sorted(file.name for file in venv.iterdir()) == made
-    assert dev.installed()["backends"] == ["vulkan", "cuda"]
+    assert dev.installed()["backends"] == {"vulkan": "", "cuda": ""}
 
 
 def test_what_is_named_is_built_whatever_is_seen(
@@ -208,9 +212,81 @@ def test_beside_the_window_only_what_is_new_is_built(
     dev.backends_beside()
     assert begun[0][-1] == "backends"
     assert "building beside the app" in capsys.readouterr().err
-    dev.note_installed({"backends": ["vulkan"]})  # as that one does in the end
+    reasons = dev.installed()["backends"] | {"vulkan": ""}
+    dev.note_installed({"backends": reasons})  # as that one does in the end
     dev.backends_beside()
     assert len(begun) == 1
     machine(driver=True, card=True, nvcc=True)  # the toolkit came
     dev.backends_beside()
     assert len(begun) == 2
+
+
+def test_what_cannot_be_built_is_told_at_once_and_tried_when_it_can(
+    machine: Machine,
+    venv: Path,
+    builds: list[tuple[str, ...]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr(dev.subprocess, "Popen", lambda command, **_: begun.append(command))
+    monkeypatch.setattr(dev, "cache_dir", lambda: tmp_path)
+    machine(driver=True, lacks=["glslc", "spirv-headers"])
+    dev.backends_beside()
+    said = capsys.readouterr().err
+    assert "no vulkan backend: this system lacks" in said
+    assert "glslc" in said
+    assert "building" not in said
+    dev.backends_beside()
+    assert capsys.readouterr().err == ""
+    machine(driver=True, lacks=["spirv-headers"])
+    dev.backends_beside()
+    assert "spirv" in capsys.readouterr().err
+    assert begun == []
+    machine(driver=True)
+    dev.backends_beside()
+    assert len(begun) == 1
+    assert "building beside the app" in capsys.readouterr().err
+
+
+def test_a_build_that_failed_is_told_and_left_to_who_asks(
+    machine: Machine,
+    venv: Path,
+    builds: list[tuple[str, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    machine(driver=True)
+
+    def broken(*options: str) -> Path:
+        raise dev.Failed("the native build failed, see above")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dev, "native", broken)
+        assert dev.backends(None) == 0
+    monkeypatch.setattr(dev.subprocess, "Popen", None)  # nothing is begun
+    capsys.readouterr()
+    for _ in range(2):
+        dev.backends_beside()
+        assert "no vulkan backend: its build failed; `python3 dev.py" in capsys.readouterr().err
+    assert dev.backends(None) == 0
+    assert builds == [("--vulkan",)]
+    assert dev.installed()["backends"]["vulkan"] == ""
+
+
+def test_one_that_was_named_and_lacks_something_is_tried_when_it_is_there(
+    machine: Machine, venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(driver=True, lacks=["glslc"])
+    assert dev.backends(["vulkan"]) == 1
+    assert "glslc" in dev.installed()["backends"]["vulkan"]
+
+
+def test_the_stamp_of_an_older_dev_py_is_asked_for_nothing(
+    machine: Machine, venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine()
+    dev.note_installed({"backends": ["vulkan"]})
+    dev.backends_beside()
+    assert "neither a Vulkan loader" in dev.installed()["backends"]["vulkan"]

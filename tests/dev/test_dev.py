@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import runpy
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import dev
 
@@ -44,6 +47,96 @@ def test_wrong_use_is_status_2(args: list[str]) -> None:
     assert dev_py(*args).returncode == 2
 
 
+def test_an_older_python_understands_what_it_is_told() -> None:
+    ast.parse(Path(dev.ROOT, "dev.py").read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+@pytest.mark.parametrize("version", [(3, 9, 2), (3, 10, 13), (3, 15, 0)])
+def test_another_python_is_told_which_one_it_takes(
+    version: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "version_info", version)
+    with pytest.raises(SystemExit, match=r"3\.11 to 3\.14;.*`python3\.12 dev\.py run`"):
+        runpy.run_path(str(Path(dev.ROOT, "dev.py")))
+    takes = SpecifierSet(dev.read_toml(dev.ROOT / "pyproject.toml")["project"]["requires-python"])
+    assert not takes.contains(".".join(map(str, version)))
+    assert all(takes.contains(f"3.{minor}.1") for minor in (11, 12, 13, 14))
+
+
+def test_an_environment_of_a_cache_that_was_moved_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLIPSTREAM_CACHE", str(tmp_path / "a"))
+    before = dev.cached_env("build-env", "locked")
+    assert before == dev.cached_env("build-env", "locked")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a").rename(tmp_path / "b")
+    monkeypatch.setenv("SLIPSTREAM_CACHE", str(tmp_path / "b"))
+    after = dev.cached_env("build-env", "locked")
+    assert after.parent == tmp_path / "b" / "build-env"
+    assert after.name != before.name
+
+
+def test_an_environment_whose_python_has_gone_is_not_ready(tmp_path: Path) -> None:
+    python = dev.python_of(tmp_path)
+    python.parent.mkdir(parents=True)
+    (tmp_path / "ready").touch()
+    assert not dev.is_ready(tmp_path)
+    python.touch()
+    assert dev.is_ready(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="of a POSIX shell")
+def test_pip_installs_by_its_index_and_by_no_habit_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = dev.python_of(tmp_path)
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nenv > "{tmp_path}/env"\n', encoding="utf-8")
+    python.chmod(0o755)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/wheels")
+    monkeypatch.setenv("PIP_CONSTRAINT", "constraints.txt")
+    for name in ("PIP_USER", "PIP_REQUIRE_HASHES"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+
+    def given(*args: str) -> set[str]:
+        dev.pip(tmp_path, "install", *args)
+        lines = (tmp_path / "env").read_text(encoding="utf-8").splitlines()
+        return {line for line in lines if line.startswith(("PIP_", "PYTHONPATH="))}
+
+    always = {"PIP_USER=0", "PIP_REQUIRE_HASHES=0", "PYTHONPATH="}
+    always |= {"PIP_INDEX_URL=https://index", "PIP_FIND_LINKS=/wheels"}
+    assert always | {"PIP_CONSTRAINT=constraints.txt"} <= given("torch")
+    assert always | {"PIP_CONSTRAINT="} <= given("--no-deps", "--require-hashes", "-r", "app.txt")
+
+
+def test_one_ctrl_c_ends_a_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[object] = []
+
+    class Interrupted:
+        """Ends with status 1 behind a Ctrl-C, as pip does."""
+
+        def __init__(self, command: list[str], **_: object) -> None:
+            begun.append(command)
+            self.told = False
+
+        def wait(self) -> int:
+            if not self.told:
+                self.told = True
+                raise KeyboardInterrupt
+            return 1
+
+    monkeypatch.setattr(dev.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(dev.subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dev.pip(tmp_path, "install", "x")
+    assert len(begun) == 1
+    # what was asked for itself, the app say, ends as it likes
+    assert dev.call(["app"]) == 1
+
+
 def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(dev, "_loads", lambda library: library != "libEGL.so.1")
@@ -55,8 +148,28 @@ def test_a_missing_library_is_named_by_its_package(monkeypatch: pytest.MonkeyPat
 def test_without_root_it_gives_one_ready_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
     monkeypatch.setattr(dev, "missing_packages", lambda fonts: ["g++", "libegl1"])
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(dev.Failed, match=r"sudo apt-get install .* g\+\+ libegl1"):
         dev.system_packages()
+
+
+def test_where_packages_have_other_names_it_tells_what_they_bring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dev.shutil, "which", lambda name: None)
+    names = ["g++", "libegl1", "libxcb-cursor0", "glslc", dev.VENV_PACKAGE]
+    told = dev.lacking(names)
+    assert "lacks: g++, libEGL.so.1, libxcb-cursor.so.0, bin/glslc, ensurepip" in told
+    assert "apt" not in told
+
+
+def test_the_venv_that_is_named_is_that_of_the_python_at_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert f"python{version}-venv" in dev.missing_packages(fonts=False)
 
 
 def test_as_root_it_installs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +192,7 @@ def test_vulkan_that_cannot_be_had_is_no_failure(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(dev, "USR", Path("/nothing/here"))
+    monkeypatch.setattr(dev.shutil, "which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(dev.Unavailable, match=r"sudo apt-get install .* glslc"):
         dev.vulkan_packages()
 

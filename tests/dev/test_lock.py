@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -106,11 +109,12 @@ class TestSetUp:
         for name in LOCKS:
             (dev.LOCK / f"{name}.txt").write_text(f"{name}==1")
 
-        def make_venv(folder: Path, *, anew: bool) -> None:
+        def make_venv(folder: Path, *, anew: bool) -> bool:
             if anew:
                 steps.append("anew")
-                (folder / "slipstream.json").unlink()
+            made = anew or not folder.is_dir()
             folder.mkdir(exist_ok=True)
+            return made
 
         def pip(venv: Path, *args: object) -> None:
             assert venv == dev.VENV
@@ -174,3 +178,102 @@ class TestSetUp:
         monkeypatch.setattr(dev, "native", native)
         dev.setup(extras=False)
         self.check(steps, self.WHEEL, self.EDITABLE)
+
+    def test_an_environment_that_had_to_be_made_anew_is_filled(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=True)
+        steps.clear()
+        monkeypatch.setattr(dev, "make_venv", lambda folder, anew: True)  # its Python has gone
+        dev.setup(extras=False)
+        self.check(steps, self.APP, self.WHEEL, self.EDITABLE)
+
+    @pytest.mark.parametrize("text", ["", '{"locked": "half', "[]"])
+    def test_a_stamp_that_cannot_be_read_is_none(self, steps: list[str], text: str) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+        (dev.VENV / "slipstream.json").write_text(text)
+        dev.setup(extras=False)
+        self.check(steps, self.APP, self.WHEEL, self.EDITABLE)
+
+    def test_an_engine_that_was_being_replaced_is_not_believed(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+
+        def interrupted(venv: Path, *args: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(dev, "engine_is", lambda wheel: False)
+        with monkeypatch.context() as patch:
+            patch.setattr(dev, "pip", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                dev.setup(extras=False, repair=True)
+        dev.setup(extras=False)
+        self.check(steps, self.WHEEL)
+
+    @pytest.mark.parametrize("content", [b"ours", b"another's", b"", None])
+    def test_asked_for_by_name_it_looks_at_the_engine_itself(
+        self, steps: list[str], tmp_path: Path, content: bytes | None
+    ) -> None:
+        library = dev.VENV / "lib" / "llama_cpp" / "lib" / "libslipstream.so"
+        wheel = dev.native()
+        wheel.parent.mkdir()
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("llama_cpp/lib/", b"")
+            archive.writestr("llama_cpp/lib/libslipstream.so", b"ours")
+            archive.writestr("llama.dist-info/RECORD", b"pip writes another")
+        dev.setup(extras=True)
+        library.parent.mkdir(parents=True)
+        if content is not None:
+            library.write_bytes(content)
+        steps.clear()
+        dev.setup(extras=True)  # any other command has no time for that
+        self.check(steps)
+        dev.setup(extras=True, repair=True)
+        self.check(steps, *([] if content == b"ours" else [self.WHEEL]))
+
+    def test_an_update_of_python_in_its_place_keeps_the_environment(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+        monkeypatch.setattr(sys, "version", "3.11.99 (main, today) [another compiler]")
+        dev.setup(extras=False)
+        self.check(steps)
+        monkeypatch.setattr(sys, "base_prefix", "/another")
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, self.EDITABLE)
+
+    def test_what_cannot_be_replaced_stays(
+        self, steps: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        have = dev.installed()
+        (dev.LOCK / "app.txt").write_text("other==2")
+
+        def offline(venv: Path, *args: object) -> None:
+            assert not dev.installed()
+            raise dev.Failed("pip failed three times")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(dev, "pip", offline)
+            with pytest.raises(dev.Failed, match="pip failed"):
+                dev.setup(extras=False)
+        assert dev.installed() == have
+        steps.clear()
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, self.EDITABLE)
+        assert [path.name for path in dev.VENV.parent.glob(".venv*")] == [".venv"]
+
+    def test_a_checkout_that_was_moved_has_another(
+        self, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dev.setup(extras=False)
+        steps.clear()
+        (tmp_path / "moved").mkdir()
+        shutil.copy(dev.ROOT / "pyproject.toml", tmp_path / "moved")
+        monkeypatch.setattr(dev, "ROOT", tmp_path / "moved")
+        dev.setup(extras=False)
+        self.check(steps, "anew", self.APP, self.WHEEL, "install --no-deps --no-build-isolation")

@@ -99,7 +99,22 @@ def test_without_vulkan_it_is_made_only_where_that_is_said(
     monkeypatch.setattr(dev, "vulkan_packages", lacks)
     with pytest.raises(dev.Failed, match=r"(?s)glslc.*--no-vulkan"):
         packaged()
-    assert "slipstream_package" not in steps[-1]
+    assert steps == []
+
+
+@pytest.mark.parametrize("asked", ["commit_time", "optional_packages"])
+def test_what_is_lacking_is_told_before_anything_is_built(
+    asked: str, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> int:
+        raise dev.Failed("binutils, or a commit")
+
+    monkeypatch.setattr(dev.sys, "platform", "linux")
+    monkeypatch.setattr(dev, asked, lacks)
+    with pytest.raises(dev.Failed, match="binutils"):
+        packaged()
+    assert steps == []
+    assert packaged(wheels=True) == 0  # they need none of it
 
 
 def test_it_is_made_without_vulkan(steps: list[str]) -> None:

@@ -90,6 +90,33 @@ def test_a_record_of_another_form_is_not_believed(pristine: Path, built: Path) -
     assert not (built / "slipstream/x.cpp").exists()
 
 
+@pytest.mark.parametrize("gone", ["source", "tree.json"])
+def test_a_tree_made_anew_is_newer_than_what_was_built_of_the_last(
+    pristine: Path, built: Path, gone: str
+) -> None:
+    """Else Ninja would go on with the object of a file that was patched then, and is not now."""
+    built_at = (built / "src/a.cpp").stat().st_mtime
+    path = built.with_name(gone)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    tree._sync(pristine, {}, built)
+    assert all(file.stat().st_mtime >= built_at for file in built.rglob("*.cpp"))
+
+
+def test_a_tree_whose_making_was_interrupted_is_nobodys_edit(
+    pristine: Path, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def power_cut(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    shutil.rmtree(built)
+    with monkeypatch.context() as patch:
+        patch.setattr(tree, "_state", power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            tree._sync(pristine, {}, built)
+    tree._sync(pristine, {}, built)
+    assert (built / "src/a.cpp").read_text() == "a"
+
+
 def test_an_interrupted_sync_is_finished_by_the_next(
     pristine: Path, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,18 @@ def test_a_start_imports_only_what_it_needs() -> None:
     assert not later & set(done.stdout.split())
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is one")
+def test_without_a_display_it_says_what_needs_none() -> None:
+    """Qt would abort the process, with advice about its plugins."""
+    named = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    env = {name: value for name, value in os.environ.items() if name not in named}
+    done = subprocess.run(
+        [sys.executable, "-m", "app"], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "slipstream: there is no display; `slipstream ask …` needs none\n"
+
+
 def test_where_the_chats_should_be_nothing_is_written_while_their_drive_is_not_there(
     qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

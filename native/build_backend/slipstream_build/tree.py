@@ -139,7 +139,10 @@ def _load_record(pristine: Path, tree: Path) -> dict[str, Any]:
     part = tree.with_name(tree.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(tree, ignore_errors=True)
-    shutil.copytree(pristine, part)
+    path.unlink(missing_ok=True)  # it would take the new tree for one that somebody edited
+    # With new times: by those of upstream's files Ninja would take objects that a build folder has
+    # of a patched file, which is upstream's again, for newer.
+    shutil.copytree(pristine, part, copy_function=shutil.copyfile)
     part.replace(tree)
     files = {
         file.relative_to(tree).as_posix(): _state(file)
