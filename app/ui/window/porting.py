@@ -92,6 +92,11 @@ def file_name(title: str) -> str:
     return f"Chat {name}".strip() if name.upper() in _DEVICES else name.rstrip() or "Chat"
 
 
+_ALIGNED: Final = re.compile(r'<(t[dh]) style="text-align: ?(\w+);?"')
+"""A cell of a table as Markdown writes it. A style of its own would be Qt's only one of that cell,
+which loses its border."""
+
+
 def as_pdf(page: str) -> bytes:
     """A page of HTML, on A4. In memory: of a disk that is full Qt would only warn."""
     made = QBuffer()
@@ -101,7 +106,7 @@ def as_pdf(page: str) -> bytes:
     writer.setPageMargins(QMarginsF(20, 20, 20, 20), QPageLayout.Unit.Millimeter)
     document = QTextDocument()
     document.setDefaultStyleSheet("a { color: #1d4f91; }")  # the theme's may be near white
-    document.setHtml(page)
+    document.setHtml(_ALIGNED.sub(r'<\1 align="\2"', page))
     document.print_(writer)
     del writer  # which ends the file
     return bytes(made.data().data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 from collections.abc import Callable
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
+from PySide6.QtWidgets import QApplication
 
+from app.conversation import Conversation
 from app.engine import Script
+from app.history import exchange
 from app.ui.look.notice import Notice
 from app.ui.window.main_window import MainWindow
-from app.ui.window.porting import SUFFIXES, file_name
+from app.ui.window.porting import SUFFIXES, as_pdf, file_name
 from tests.ui.conftest import OpenWindow, WaitUntil
 from tests.ui.fakes import BatchEngine
 
@@ -57,6 +61,22 @@ def test_all_of_a_pdf_can_be_read_on_white_paper(
     assert len(set(inks)) == 2  # of text and of links
     assert all(float(part) < 0.6 for ink in inks for part in ink)
     window._look.choose("light")
+
+
+def pdf_lines(qapp: QApplication, table: str) -> int:
+    """Of a page with this table."""
+    chat = Conversation()
+    chat.answer(chat.ask("?")).text = table
+    page = PdfReader(io.BytesIO(as_pdf(exchange.as_html(chat)))).pages[0].get_contents()
+    assert page is not None
+    return len(re.findall(rb" (?:re|l)\n", page.get_data()))
+
+
+def test_an_aligned_column_keeps_its_borders(qapp: QApplication) -> None:
+    plain = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    lines = pdf_lines(qapp, plain)
+    assert lines > pdf_lines(qapp, "a b")
+    assert pdf_lines(qapp, plain.replace("---|\n", "--:|\n")) == lines
 
 
 @pytest.mark.parametrize(
