@@ -194,7 +194,7 @@ def test_the_context_shrinks_to_what_fits_and_more_is_refused(demo_files: Pair) 
         demo_files,
         """
         whole = estimate(target, draft)
-        allow(whole.footprint.host.total + (280 << 20) - (120 << 20))
+        allow(whole.footprint.host.total + (280 << 20) - (20 << 20))
         some = estimate(target, draft)
         try:
             NativePair(target, draft, n_ctx=whole.n_ctx * 8, threads=1)
