@@ -147,6 +147,12 @@ BACKENDS = ("vulkan", "cuda")
 PIP_ENV = {"PIP_USER": "0", "PIP_REQUIRE_HASHES": "0", "PYTHONPATH": ""}
 # What is named by exact version takes no other: pip refuses constraints beside hashes.
 LOCKED_ENV = {"PIP_CONSTRAINT": ""}
+# Commands that are a program of the tests, by hand.
+PROGRAMS = {
+    "exact": "tests.engine.exact_answers",
+    "divergence": "tests.engine.divergence",
+    "full-size": "tests.convert.full_size",
+}
 NOT_BUILT = "its build failed; `python3 dev.py backends` tries again and says why"
 
 
@@ -1147,9 +1153,9 @@ def main() -> int:
             return lock()
         if asked == "server-tests":
             return server_tests(rest)
-        if asked == "exact":
+        if asked in PROGRAMS:
             setup(extras=False)
-            return call([python_of(VENV), "-m", "tests.engine.exact_answers", *rest])
+            return call([python_of(VENV), "-m", PROGRAMS[asked], *rest])
         if asked == "variants":
             setup(extras=False)
             wheel = native("--portable")
@@ -1158,12 +1164,6 @@ def main() -> int:
             setup(extras=False)
             backends(None)
             return call([python_of(VENV), "-m", "tests.native.nvidia", *rest])
-        if asked == "divergence":
-            setup(extras=False)
-            return call([python_of(VENV), "-m", "tests.engine.divergence", *rest])
-        if asked == "full-size":
-            setup(extras=False)
-            return call([python_of(VENV), "-m", "tests.convert.full_size", *rest])
         if asked == "fuzz":
             setup(extras=True)
             return call([python_of(VENV), "-m", "tests.engine.fuzz", *rest])
