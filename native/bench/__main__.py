@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 import busy
+import card
 import rewind
 import rounds
 import server_bench
@@ -33,7 +34,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=256, help="in each answer (256)")
     parser.add_argument("--length", type=float, default=6, help="synthetic mean accepted length")
     parser.add_argument(
-        "--only", choices=("layers", "server", "rounds", "busy"), help="these rows alone"
+        "--only", choices=("layers", "server", "rounds", "busy", "card"), help="these rows alone"
     )
     parser.add_argument("--texts", action="store_true", help="the governor on nine texts, minutes")
     parser.add_argument(
@@ -56,6 +57,7 @@ def main() -> None:
     rows += server
     rows += rounds.measure(options, server) if wants("rounds") else []
     rows += busy.measure(options) if wants("busy") and options.device == "CPU" else []
+    rows += card.measure(options) if wants("card") and options.device != "CPU" else []
     if not options.pair:
         progress("no --pair: rounds of llama-server are not measured")
     print(json.dumps([row.json() for row in rows], indent=1) if options.json else table(rows))

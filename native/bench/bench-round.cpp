@@ -1,11 +1,12 @@
 // What a round costs on a device, through slipstream.h, and what that means at a synthetic mean
 // accepted length. Prints one JSON object.
 //
-//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS]]
+//     bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS] | at TOKENS [CACHE]]
 //
 // `texts`: also answers of nine kinds of text under the governor, minutes on a processor. `speeds`: tokens a second alone,
 // plain and under the governor, of an answer of eight times ROUNDS tokens each, or of what SECONDS are enough for, again
 // for each line of stdin: for a busy machine, where a median is not what an answer takes, and a load not what is asked.
+// `at`: only a plain step and a round of the whole block, behind so many tokens, with that type of the target's cache.
 //
 // A round's graphs have one shape whatever is accepted, so a pair with random weights is timed like
 // a trained one. The governor is the product's own, given the times as they are and acceptance
@@ -52,8 +53,9 @@ double round_ms(opened_pair & pair, int n_draft, slip_round_result & result) {
 }
 
 // Median time of a round; the last one's counters in `result`.
-double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result, float presence = 0) {
-    pair.read_prompt(k_prompt, n_draft > 0, verify, presence);
+double time_rounds(opened_pair & pair, int n_draft, slip_verify verify, int rounds, slip_round_result & result, float presence = 0,
+                   int n_prompt = k_prompt) {
+    pair.read_prompt(n_prompt, n_draft > 0, verify, presence);
     std::vector<double> times;
     for (int i = 0; i < k_warm + rounds; ++i) {
         const double ms = round_ms(pair, n_draft, result);
@@ -177,11 +179,25 @@ double plain_speed(opened_pair & pair, int tokens, double most_ms) {
     return done / total * 1e3;
 }
 
+// Both in turns; each turn's first rounds make the graphs of its cache.
+int at_context(const char * place, const char * target, const char * draft, int rounds, int n_prompt, const char * kv_type) {
+    opened_pair pair(place, target, draft, n_prompt + 2 * (rounds + k_warm) * 16, 0, kv_type);
+    std::vector<double> plain, whole;
+    for (int turn = 0; turn < 3; ++turn) {
+        slip_round_result ignored;
+        plain.push_back(time_rounds(pair, 0, SLIP_VERIFY_GREEDY, rounds, ignored, 0, n_prompt));
+        whole.push_back(time_rounds(pair, pair.info.block - 1, SLIP_VERIFY_GREEDY, rounds, ignored, 0, n_prompt));
+    }
+    std::printf("{\"device\": \"%s\", \"tokens\": %d, \"plain_ms\": %.4f, \"round_ms\": %.4f}\n", pair.info.device.description, n_prompt, median(plain),
+        median(whole));
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS]]\n");
+        std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS] | at TOKENS [CACHE]]\n");
         return 2;
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
@@ -201,6 +217,10 @@ int main(int argc, char ** argv) {
             std::fflush(stdout);
         }
         return 0;
+    }
+
+    if (argc > 7 && std::string(argv[6]) == "at") {
+        return at_context(place, argv[2], argv[3], rounds, std::atoi(argv[7]), argc > 8 ? argv[8] : nullptr);
     }
 
     const slip_costs whole_head = opened_pair(place, argv[2], argv[3], 4096, INT32_MAX).costs();

@@ -14,8 +14,8 @@ struct opened_pair {
     slip_pair * pair = nullptr;
     slip_info   info = {};
 
-    // `device`: nullptr for the CPU; `draft_rows` as in slip_load_options
-    opened_pair(const char * device, const char * target, const char * draft, int n_ctx, int draft_rows = 0) {
+    // `device`: nullptr for the CPU; `draft_rows` and `kv_type` as in slip_load_options
+    opened_pair(const char * device, const char * target, const char * draft, int n_ctx, int draft_rows = 0, const char * kv_type = nullptr) {
         slip_load_options options = {};
         options.size     = sizeof(options);
         options.device   = device;
@@ -24,6 +24,7 @@ struct opened_pair {
         options.n_ctx    = n_ctx;
         options.n_ubatch = 512;
         options.draft_rows = draft_rows;
+        options.kv_type  = kv_type;
         check(slip_load(&options, &pair, &error_));
         info.size = sizeof(info);
         check(slip_get_info(pair, &info, &error_));

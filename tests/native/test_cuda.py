@@ -58,3 +58,18 @@ def test_cards_with_less_shared_memory_are_exact_too(program: RunProgram) -> Non
     assert found
     assert [int(n) > 0 for n in found.groups()] == [False, True]
     assert told[-1] == "all passed"
+
+
+@pytest.mark.usefixtures("demo_graphs")
+def test_devices_that_share_each_layer_draft_too(program: RunProgram) -> None:
+    """As `-sm tensor` of llama.cpp's programs has them do: a verify ended the process."""
+    demo = Library.of_user().open("demo")
+    pair = ("-m", demo.target, "-md", demo.draft, "--spec-type", "draft-dflash", "-ngl", 99)
+    asked = (*pair, "--temp", 0, "-n", 40, "-p", "hello", "--log-colors", "off", "-sm")
+    told = [
+        program("llama-speculative-simple", *asked, mode, CUDA_VISIBLE_DEVICES="0")
+        for mode in ("none", "tensor")
+    ]
+    alone, shared = (re.findall(r"n_(?:predict|accept) += (\d+)", text) for text in told)
+    assert len(alone) == 2
+    assert alone == shared

@@ -882,9 +882,7 @@ static __global__ void mmfq_rms_norm_gated(
 static constexpr size_t MMFQ_SHARED       =  96*1024;
 static constexpr size_t MMFQ_SHARED_WHOLE = 128*1024;
 
-// Bytes of shared memory that a block may take here. GGML_CUDA_FEW_SHARED leaves that many KiB of them: so any device
-// can show what one with less does.
-static size_t mmfq_shared_memory(const int device) {
+size_t ggml_cuda_few_shared_memory(const int device) {
     static const size_t most = [] {
         const char * kib = getenv("GGML_CUDA_FEW_SHARED");
         return kib != nullptr ? 1024*(size_t) strtoull(kib, nullptr, 10) : SIZE_MAX;
@@ -904,7 +902,7 @@ struct mmfq_cut {
 template <ggml_type type>
 static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
     using T = mmfq_type<type>;
-    const size_t shared   = mmfq_shared_memory(device);
+    const size_t shared   = ggml_cuda_few_shared_memory(device);
     const int    n_chunks = n_values/T::K;
 
     // The fewest turns of as many warps as fit, and as many tiles at a time.
