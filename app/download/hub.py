@@ -49,6 +49,7 @@ TRIES: Final = 6
 """Attempts in a row that bring nothing new, before we give up."""
 FIRST_WAIT = 0.5
 """Seconds before the second attempt; each further one waits twice as long."""
+_PROXIES: Final = ("http", "https", "socks5", "socks5h")  # that httpx2 goes through
 _LONGEST_WAIT: Final = 300.0  # seconds that a server may ask for
 _TIMEOUT: Final = 15.0  # seconds without an answer or a byte
 
@@ -282,12 +283,12 @@ def _proxy_error() -> DownloadError:
     """Names the setting, and not the address, which may hold a password."""
     for use, address in getproxies().items():
         kind, _, rest = address.partition("://")
-        if use in ("http", "https", "all") and rest and kind not in ("http", "https"):
+        if use in ("http", "https", "all") and rest and kind not in _PROXIES:
             names = (name for name in os.environ if name.lower() == f"{use}_proxy")
             where = next((f"`{name}`" for name in names), "The system's setting")
             return DownloadError(
                 f"{where} names a proxy of the kind `{kind}`, which downloads cannot go through.",
-                remedy="Name an HTTP proxy there (`http://…`), or unset it.",
+                remedy="Begin it with `http://` or `socks5://`, as the proxy is, or unset it.",
             )
     return DownloadError(
         "The address of the proxy cannot be read.",

@@ -57,7 +57,9 @@ def main() -> None:
     rows += server
     rows += rounds.measure(options, server) if wants("rounds") else []
     rows += busy.measure(options) if wants("busy") and options.device == "CPU" else []
-    rows += card.measure(options) if wants("card") and options.device != "CPU" else []
+    # Hours on a renderer that is software: there by name alone.
+    on_card = options.device.startswith("CUDA") or options.only == "card"
+    rows += card.measure(options) if wants("card") and on_card else []
     if not options.pair:
         progress("no --pair: rounds of llama-server are not measured")
     print(json.dumps([row.json() for row in rows], indent=1) if options.json else table(rows))

@@ -196,16 +196,17 @@ int at_context(const char * place, const char * target, const char * draft, int 
 } // namespace
 
 int main(int argc, char ** argv) {
-    if (argc < 4) {
+    const std::string what = argc > 6 ? argv[6] : "";
+    if (argc < 4 || (what == "at" && argc < 8)) {
         std::fprintf(stderr, "usage: bench-round DEVICE TARGET.gguf DRAFT.gguf [MEAN_LENGTH] [ROUNDS] [texts | speeds [SECONDS] | at TOKENS [CACHE]]\n");
         return 2;
     }
     const double length = argc > 4 ? std::atof(argv[4]) : 6;
     const int    rounds = argc > 5 ? std::atoi(argv[5]) : 40;
-    const bool   with_texts = argc > 6 && std::string(argv[6]) == "texts";
+    const bool   with_texts = what == "texts";
     const char * place = std::string(argv[1]) == "CPU" ? nullptr : argv[1];
 
-    if (argc > 6 && std::string(argv[6]) == "speeds") {
+    if (what == "speeds") {
         opened_pair pair(place, argv[2], argv[3], 4096);
         const double most_ms = argc > 7 ? 1e3 * std::atof(argv[7]) : HUGE_VAL;
         const double rate    = rate_of(length, pair.info.block);
@@ -219,7 +220,7 @@ int main(int argc, char ** argv) {
         return 0;
     }
 
-    if (argc > 7 && std::string(argv[6]) == "at") {
+    if (what == "at") {
         return at_context(place, argv[2], argv[3], rounds, std::atoi(argv[7]), argc > 8 ? argv[8] : nullptr);
     }
 

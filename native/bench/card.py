@@ -41,16 +41,19 @@ def measure(options: Namespace) -> list[Row]:
             Row(f"a plain step {less}, over all", "×", None, plain_small / plain, device, "≤ 1.1"),
             Row(f"a round {less}, over all", "×", None, whole_small / whole, device, "≤ 1.1"),
         ]
-    base, ours = (_prompt(getattr(options, side), target) for side in ("base", "ours"))
+    base, ours = (
+        _prompt(getattr(options, side), target, options.device) for side in ("base", "ours")
+    )
     name = f"llama-bench, a prompt of {PROMPT:,} tokens"
     out.append(Row(name, "tokens/s", base, ours, device, "ratio ≥ 0.95"))
     return out
 
 
-def _prompt(binaries: Path, target: Path) -> float:
+def _prompt(binaries: Path, target: Path, device: str) -> float:
     """Tokens/s."""
     command = [binaries / "llama-bench", "-m", target, "-ngl", 99, "-fa", 1, "-n", 0, "-r", 3]
-    return float(json.loads(_run([*command, "-p", PROMPT, "-o", "json"], {}))[0]["avg_ts"])
+    command += ["-dev", device, "-p", PROMPT, "-o", "json"]
+    return float(json.loads(_run(command, {}))[0]["avg_ts"])
 
 
 def _run(command: list[object], env: dict[str, str]) -> str:

@@ -51,10 +51,14 @@ struct opened_pair {
         return slip_prompt(pair, &options, &result, &error_);
     }
     slip_round_result round(int n_draft) {
-        slip_round_result result = {};
-        result.size = sizeof(result);
-        check(slip_round(pair, n_draft, /*governed*/ 0, nullptr, 0, &result, &error_));
+        slip_round_result result;
+        check(try_round(n_draft, result));
         return result;
+    }
+    slip_status try_round(int n_draft, slip_round_result & result) {
+        result = {};
+        result.size = sizeof(result);
+        return slip_round(pair, n_draft, /*governed*/ 0, nullptr, 0, &result, &error_);
     }
     slip_costs costs() {
         slip_costs result = {};

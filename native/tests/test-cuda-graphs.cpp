@@ -81,13 +81,16 @@ bool only_launches(opened_pair & pair, read_stats read, bool drafting, const std
     return ok;
 }
 
-// Tokens of some rounds behind a prompt; empty, and why, where that fails.
+// Tokens of some rounds behind a prompt, and how they end.
 std::vector<int32_t> answer(opened_pair & pair, int n_prompt, slip_status & status) {
     std::vector<int32_t> tokens;
     status = pair.try_prompt(n_prompt, true, SLIP_VERIFY_GREEDY);
     for (int i = 0; status == SLIP_OK && i < k_rounds; ++i) {
-        const slip_round_result result = pair.round(pair.info.block - 1);
-        tokens.insert(tokens.end(), result.emitted, result.emitted + result.n_accepted + 1);
+        slip_round_result result;
+        status = pair.try_round(pair.info.block - 1, result);
+        if (status == SLIP_OK) {
+            tokens.insert(tokens.end(), result.emitted, result.emitted + result.n_accepted + 1);
+        }
     }
     return tokens;
 }

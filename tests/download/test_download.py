@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -42,6 +43,7 @@ from app.jobs import CancelToken, JobCancelled
 from tests import hub as faults
 from tests.download.conftest import REPO
 from tests.hub import Hub, parts, wait_until
+from tests.socks import socks
 
 BIG = "model.safetensors"
 ACCESS = Access()
@@ -499,6 +501,39 @@ def test_a_proxy_is_honoured(cache: Path, monkeypatch: pytest.MonkeyPatch, hub: 
     assert all("hub.invalid" in r.headers.get("Host", "") for r in hub.seen)
 
 
+@pytest.mark.parametrize("kind", ["socks5", "socks5h"])
+@pytest.mark.parametrize("login", [None, ("somebody", "s3cret")])
+def test_a_socks_proxy_is_honoured(
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hub: Hub,
+    kind: str,
+    login: tuple[str, str] | None,
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
+    monkeypatch.setenv("no_proxy", "")
+    port = urlsplit(hub.endpoint).port
+    assert port
+    with socks(port, login) as proxy:
+        monkeypatch.setenv("all_proxy", proxy.address(kind))
+        assert found().missing
+    assert set(proxy.asked) == {"hub.invalid"}
+
+
+def test_a_socks_proxy_that_wants_another_login(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, hub: Hub
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
+    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.0)
+    port = urlsplit(hub.endpoint).port
+    assert port
+    with socks(port, ("somebody", "s3cret")) as proxy:
+        monkeypatch.setenv("all_proxy", f"socks5://somebody:wr0ng@127.0.0.1:{proxy.port}")
+        with pytest.raises(DownloadError, match="the proxy refuses") as caught:
+            found()
+    assert "wr0ng" not in str(caught.value)
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:8080", "hub.invalid", "https://", ""])
 def test_an_address_that_is_none(
     hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, address: str
@@ -516,7 +551,7 @@ def test_an_address_that_is_none(
             {"ALL_PROXY": "socks://u:secret@x:1", "HTTPS_PROXY": "http://x:1"},
             "`ALL_PROXY`.*`socks`",
         ),
-        ({"https_proxy": "socks5h://u:secret@127.0.0.1:9"}, "`https_proxy`.*`socks5h`"),
+        ({"https_proxy": "socks4://u:secret@127.0.0.1:9"}, "`https_proxy`.*`socks4`"),
         ({"HTTP_PROXY": "http://u:secret@x:port"}, "cannot be read"),
     ],
 )
@@ -527,7 +562,7 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
         monkeypatch.setenv(name, value)
     with pytest.raises(DownloadError, match=words) as caught:
         found()
-    assert "PROXY" in caught.value.remedy or "HTTP proxy" in caught.value.remedy
+    assert "PROXY" in caught.value.remedy or "socks5://" in caught.value.remedy
     assert "secret" not in str(caught.value)
 
 

@@ -461,7 +461,7 @@ static fattn_few_f16 fattn_few_as_f16(const ggml_tensor * t, const uintptr_t cop
         return { (const char *) t->data, t->nb[1], t->nb[2], t->nb[3] };
     }
     const size_t size = ggml_type_size(t->type);
-    GGML_ASSERT(copy != 0 && t->nb[0] == size);
+    GGML_ASSERT(copy != 0);
     if (ggml_is_contiguously_allocated(t)) {
         ggml_get_to_fp16_cuda(t->type)(t->data, (half *) copy, ggml_nelements(t), stream);
         const auto stride = [&](const int i) { return t->nb[i]/size*ggml_blck_size(t->type)*sizeof(half); };
@@ -505,6 +505,11 @@ static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     const ggml_tensor * V     = dst->src[2];
     const ggml_tensor * mask  = dst->src[3];
     const ggml_tensor * sinks = dst->src[4];
+
+    GGML_ASSERT(Q->type == GGML_TYPE_F32 && dst->type == GGML_TYPE_F32 && mask->type == GGML_TYPE_F16);
+    for (const ggml_tensor * t : { Q, K, V }) {
+        GGML_ASSERT(t->nb[0] == ggml_element_size(t));
+    }
 
     const ggml_cuda_flash_attn_ext_f16_extra_data extra = ggml_cuda_flash_attn_ext_get_f16_extra_data(dst, true, true);
     const fattn_few_f16 k = fattn_few_as_f16(K, extra.K, ctx.stream());
