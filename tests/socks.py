@@ -54,6 +54,8 @@ def socks(target: int, login: tuple[str, str] | None = None) -> Iterator[Socks]:
             proxy.asked.append(read(client, read(client, 1)[0]).decode())
             read(client, 2)
             with socket.create_connection(("127.0.0.1", target)) as server:
+                for end in (client, server):  # what comes in pieces goes on in pieces, at once
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 client.sendall(CONNECTED)
                 back = threading.Thread(target=pour, args=(server, client))
                 back.start()

@@ -520,20 +520,6 @@ def test_a_socks_proxy_is_honoured(
     assert set(proxy.asked) == {"hub.invalid"}
 
 
-def test_a_socks_proxy_that_wants_another_login(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, hub: Hub
-) -> None:
-    monkeypatch.setenv("HF_ENDPOINT", "http://hub.invalid")
-    monkeypatch.setattr(client_module, "FIRST_WAIT", 0.0)
-    port = urlsplit(hub.endpoint).port
-    assert port
-    with socks(port, ("somebody", "s3cret")) as proxy:
-        monkeypatch.setenv("all_proxy", f"socks5://somebody:wr0ng@127.0.0.1:{proxy.port}")
-        with pytest.raises(DownloadError, match="the proxy refuses") as caught:
-            found()
-    assert "wr0ng" not in str(caught.value)
-
-
 @pytest.mark.parametrize("address", ["127.0.0.1:8080", "hub.invalid", "https://", ""])
 def test_an_address_that_is_none(
     hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch, address: str
