@@ -22,6 +22,7 @@ def measure(options: Namespace) -> list[Row]:
     def engine(tokens: int, cache: str, **env: str) -> tuple[str, float, float]:
         """The device; ms of a plain step and of a round of the whole block."""
         found = json.loads(_run([*program, options.rounds, "at", tokens, cache], env))
+        progress(str(found))
         return found["device"], found["plain_ms"], found["round_ms"]
 
     out = []
@@ -59,8 +60,6 @@ def _prompt(binaries: Path, target: Path, device: str) -> float:
 def _run(command: list[object], env: dict[str, str]) -> str:
     words = [str(word) for word in command]
     progress(" ".join([*(f"{name}={value}" for name, value in env.items()), *words]))
-    done = subprocess.run(
+    return subprocess.run(
         words, env=os.environ | env, stdout=subprocess.PIPE, text=True, check=True
-    )
-    progress(done.stdout.strip())
-    return done.stdout
+    ).stdout
