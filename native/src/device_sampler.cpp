@@ -44,6 +44,17 @@ ggml_tensor * sum_of_same(ggml_context * ctx, ggml_tensor * from, ggml_tensor * 
     return ggml_reshape_2d(ctx, ggml_sum_rows(ctx, weighted), n, n_rows);
 }
 
+// Sum of each column [n, rows] -> [1, rows]. A device sums up a column by one of its many processors, so a long one is
+// summed up in parts first.
+ggml_tensor * sum_of_column(ggml_context * ctx, ggml_tensor * x) {
+    constexpr int64_t n_parts = 64;
+    if (x->ne[0] % n_parts == 0) {
+        ggml_tensor * parts = ggml_sum_rows(ctx, ggml_reshape_2d(ctx, x, x->ne[0] / n_parts, n_parts * x->ne[1]));
+        x = ggml_reshape_2d(ctx, parts, n_parts, x->ne[1]);
+    }
+    return ggml_sum_rows(ctx, x);
+}
+
 // Index of the largest entry of each column [n, rows], of equals the first -> I32 [1, rows].
 ggml_tensor * first_of_largest(ggml_context * ctx, ggml_tensor * x) {
     return ggml_reshape_2d(ctx, ggml_argmax(ctx, x), 1, x->ne[1]);
@@ -79,7 +90,7 @@ ggml_tensor * unless_not_finite(ggml_context * ctx, ggml_tensor * logits, ggml_t
     ggml_tensor * its   = pick(ctx, logits, as_index(ctx, ggml_reshape_2d(ctx, at, 1, n_rows)));
     // The sum of the others has what is no number too (so has one beyond all numbers). Minus infinity is a logit that is
     // never chosen; where it is, the difference is NaN.
-    ggml_tensor * others = ggml_reshape_1d(ctx, ggml_sub(ctx, ggml_sum_rows(ctx, logits), its), n_rows);
+    ggml_tensor * others = ggml_reshape_1d(ctx, ggml_sub(ctx, sum_of_column(ctx, logits), its), n_rows);
     ggml_tensor * valid  = ggml_step(ctx, ggml_scale_bias(ctx, others, -0x1p-126f, 5));
     token = ggml_scale_bias(ctx, token, 1, -float(LLAMA_TOKEN_NULL));
     return as_index(ctx, ggml_scale_bias(ctx, ggml_mul(ctx, token, valid), 1, LLAMA_TOKEN_NULL));

@@ -4,7 +4,6 @@
 #include "cp-async.cuh"
 #include "fattn-common.cuh"
 #include "mma.cuh"
-#include "mmfq.cuh"
 
 #include <cfloat>
 
@@ -473,32 +472,18 @@ static fattn_few_f16 fattn_few_as_f16(const ggml_tensor * t, const uintptr_t cop
     return { (const char *) copy, nb1, t->ne[1]*nb1, t->ne[2]*t->ne[1]*nb1 };
 }
 
-template <typename form>
-static void fattn_few_launch(ggml_backend_cuda_context & ctx, fattn_few_params p, const fattn_few_partial & parts) {
-    p.n_col_tiles = (p.n_queries*p.n_group + form::n_cols - 1)/form::n_cols;
-
-    const auto kernel = fattn_few<form>;
-    CUDA_SET_SHARED_MEMORY_LIMIT(kernel, form::shared);
-    ggml_cuda_kernel_launch(kernel, ggml_cuda_kernel_launch_params(dim3(p.n_parts*p.n_col_tiles*p.n_head_kv*p.n_seq, 1, 1),
-        dim3(32, form::n_groups*form::n_warps, 1), form::shared, ctx.stream()), p, parts);
-    CUDA_CHECK(cudaGetLastError());
-}
-
-// Of a head size: the form for shared memory that a card for servers has, and one for 99 KiB.
-template <int D> struct fattn_few_forms {
-    using whole = fattn_few_form<D, 64, 4, 4, 2, 2>;
-    using small = whole;
+// Of a head size. Two blocks of heads of 256 values lie beside each other on a card for servers, one on others.
+template <int D> struct fattn_few_form_of {
+    using type = fattn_few_form<D, 64, 4, 4, 2, 2>;
 };
-template <> struct fattn_few_forms<256> {
-    using whole = fattn_few_form<256, 64, 5, 4, 4, 1>;
-    using small = fattn_few_form<256, 32, 4, 2, 2, 1>;
+template <> struct fattn_few_form_of<256> {
+    using type = fattn_few_form<256, 32, 4, 2, 2, 1>;
 };
 
 template <int D>
 static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
-    using whole = typename fattn_few_forms<D>::whole;
-    using small = typename fattn_few_forms<D>::small;
-    static_assert(small::shared <= 99*1024, "for any card that has the instructions");
+    using form = typename fattn_few_form_of<D>::type;
+    static_assert(form::shared <= 99*1024, "for any card that has the instructions");
 
     const ggml_tensor * Q     = dst->src[0];
     const ggml_tensor * K     = dst->src[1];
@@ -525,13 +510,14 @@ static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     p.nb21 = v.nb1;       p.nb22 = v.nb2;       p.nb23 = v.nb3;
     p.nb31 = mask->nb[1]; p.nb33 = mask->nb[3];
 
-    p.n_queries  = Q->ne[1];
-    p.n_group    = Q->ne[2]/K->ne[2];
-    p.n_head_kv  = K->ne[2];
-    p.n_kv       = K->ne[1];
-    p.n_parts    = fattn_few_n_parts(p.n_kv);
-    p.n_seq      = Q->ne[3];
-    p.n_seq_mask = mask->ne[3];
+    p.n_queries   = Q->ne[1];
+    p.n_group     = Q->ne[2]/K->ne[2];
+    p.n_head_kv   = K->ne[2];
+    p.n_kv        = K->ne[1];
+    p.n_parts     = fattn_few_n_parts(p.n_kv);
+    p.n_col_tiles = (p.n_queries*p.n_group + form::n_cols - 1)/form::n_cols;
+    p.n_seq       = Q->ne[3];
+    p.n_seq_mask  = mask->ne[3];
 
     const float cap = ggml_get_op_params_f32(dst, 2);
     p.scale = ggml_get_op_params_f32(dst, 0)*(cap != 0.0f ? 1.0f/cap : FATTN_FEW_LOG2E);
@@ -542,11 +528,11 @@ static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     ggml_cuda_pool_alloc<float2> meta(ctx.pool(), n_partial);
     const fattn_few_partial parts = { sums.ptr, meta.ptr };
 
-    if (whole::shared <= ggml_cuda_few_shared_memory(ctx.device)) {
-        fattn_few_launch<whole>(ctx, p, parts);
-    } else {
-        fattn_few_launch<small>(ctx, p, parts);
-    }
+    const auto kernel = fattn_few<form>;
+    CUDA_SET_SHARED_MEMORY_LIMIT(kernel, form::shared);
+    ggml_cuda_kernel_launch(kernel, ggml_cuda_kernel_launch_params(dim3(p.n_parts*p.n_col_tiles*p.n_head_kv*p.n_seq, 1, 1),
+        dim3(32, form::n_groups*form::n_warps, 1), form::shared, ctx.stream()), p, parts);
+    CUDA_CHECK(cudaGetLastError());
 
     ggml_cuda_kernel_launch(fattn_few_add<D>,
         ggml_cuda_kernel_launch_params(dim3(p.n_queries*p.n_group, p.n_head_kv, p.n_seq), dim3(D, 1, 1), p.n_parts*sizeof(float2), ctx.stream()),

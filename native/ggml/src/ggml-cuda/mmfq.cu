@@ -10,11 +10,12 @@
 // A block of threads takes tiles of 16 rows of the weights, one after the other. The row is cut into
 // chunks, and each warp of the block has its chunks of every tile: it copies them into a ring of its own
 // in shared memory, several ahead and across tiles, and multiplies them on the tensor cores. Where it has
-// one chunk, its part of the activation stays in registers. At the end of a tile the partial sums of the
-// warps are added, always in the order of the chunks.
+// one chunk and registers enough, its part of the activation stays in them. At the end of a tile the partial
+// sums of the warps are added, always in the order of the chunks.
 //
-// A long row is cut into as many slices as a cluster has blocks, so that few rows occupy the device too:
-// each block of it sums up its slice, and one of them, in turns, adds the slices in their order.
+// A long row has more warps, with fewer registers each. A longer one is cut into as many slices as a cluster
+// has blocks, so that few rows occupy the device too: each block of it sums up its slice, and one of them, in
+// turns, adds the slices in their order.
 //
 // Where a block may take 99 KiB of shared memory only (compute capability 8.6, 8.9 and 12.x), rings have fewer stages where
 // warps would not fit, and there is one place for the partial sums of a tile, or of both products of a GLU.
@@ -27,7 +28,6 @@
 // beyond 16 are another launch, which finds them behind the first 16.
 
 static constexpr int MMFQ_ROWS   = 16; // of a tile
-static constexpr int MMFQ_WARPS  = 12; // at most
 static constexpr int MMFQ_SLICES =  8; // at most
 static constexpr int MMFQ_COLS   = 16; // of a launch
 
@@ -132,6 +132,23 @@ static __device__ __forceinline__ void mmfq_mma_k16(float (&c)[4], const int (&a
 #endif // AMPERE_MMA_AVAILABLE
 }
 
+// Floats of 10 bits behind the point.
+static __device__ __forceinline__ void mmfq_mma_k8(float (&c)[4], const float (&a)[4], const float b0, const float b1) {
+#ifdef AMPERE_MMA_AVAILABLE
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
+          "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+#else
+    GGML_UNUSED_VARS(c, a, b0, b1);
+    NO_DEVICE_CODE;
+#endif // AMPERE_MMA_AVAILABLE
+}
+
+static __device__ __forceinline__ float mmfq_tf32(const float x) {
+    return __uint_as_float(__float_as_uint(x) & 0xFFFFE000);
+}
+
 static __device__ __forceinline__ void mmfq_commit() {
 #ifdef CP_ASYNC_AVAILABLE
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -148,6 +165,17 @@ static __device__ __forceinline__ void mmfq_wait() {
 template <int NT>
 struct mmfq_sums {
     float v[NT][4] = {};
+
+    // Sums of a block of 32: `c` times the scales of its columns.
+    __device__ __forceinline__ void add(const int (&c)[NT][4], const float (&d)[NT][2]) {
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                v[n][i] = fmaf((float) c[n][i], d[n][i % 2], v[n][i]);
+            }
+        }
+    }
 
     // Sums of a block of 32: `c` times the scales of the two rows of a lane and of its columns.
     __device__ __forceinline__ void add(const int (&c)[NT][4], const float d0, const float d1, const float (&d)[NT][2]) {
@@ -174,6 +202,7 @@ struct mmfq_chunk_int8 {
     const mmfq_src1_int8<NT> * y;
     const int                  lane;
     int                        q[kept ? N : 1][NT][2];
+    float                      sum[kept ? NT : 1][2];
 
     __device__ __forceinline__ mmfq_chunk_int8(const mmfq_src1_int8<NT> * y, const int lane) : y(y), lane(lane) {
         if constexpr (kept) {
@@ -181,6 +210,7 @@ struct mmfq_chunk_int8 {
             for (int b = 0; b < N; ++b) {
                 ggml_cuda_memcpy_1<sizeof(q[b])>(q[b], y[b].qs[lane]);
             }
+            read_sums(sum);
         }
     }
 
@@ -199,8 +229,27 @@ struct mmfq_chunk_int8 {
         return col;
     }
 
-    __device__ __forceinline__ void sums(float (&sum)[NT][2], const int b) const {
-        ggml_cuda_memcpy_1<sizeof(sum)>(sum, y[b].sum[lane % 4]);
+    // Of 256 values: the sums of the blocks t and t + 4 of column g of each tile, where the lane is 4*g + t.
+    __device__ __forceinline__ void read_sums(float (&to)[NT][2]) const {
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                to[n][j] = y[lane % 4 + 4*j].sum[lane/8][n][lane/4 % 2];
+            }
+        }
+    }
+
+    __device__ __forceinline__ void sums(float (&to)[NT][2]) const {
+        if constexpr (kept) {
+#pragma unroll
+            for (int n = 0; n < NT; ++n) {
+                to[n][0] = sum[n][0];
+                to[n][1] = sum[n][1];
+            }
+        } else {
+            read_sums(to);
+        }
     }
 };
 
@@ -212,9 +261,20 @@ struct mmfq_chunk_floats {
     __device__ __forceinline__ mmfq_chunk_floats(const mmfq_src1_floats<pair, NT> * y, const int lane) : y(y), lane(lane) {}
 };
 
+// A block takes whole rows, or whole rows with one chunk for each of many warps, or a slice of each row in a cluster, or
+// whole rows with little shared memory.
+enum mmfq_form { MMFQ_WHOLE, MMFQ_LONG, MMFQ_SLICED, MMFQ_SMALL };
+
+// The warps of a block, at most, and the stages of the ring of each. With 12 warps a thread has 168 registers, with 16 it
+// has 128 and with 20 it has 96.
+struct mmfq_room {
+    int n_warps;
+    int n_stages;
+};
+
 // A type tells how many bytes of a row make a chunk, how they lie in shared memory and how to
 // multiply them. `x` is where the chunk of the lane's first row begins, its other row is 8 rows on.
-// KEEPS: whether the registers hold a chunk's part of the activation.
+// ROOM: of each form. KEEPS: whether the registers hold a chunk's part of the activation.
 
 template <ggml_type type> struct mmfq_type;
 
@@ -224,8 +284,7 @@ template <> struct mmfq_type<GGML_TYPE_Q8_0> {
     static constexpr int BYTES  = 272;  // of a chunk
     static constexpr int COPY   = 272;  // bytes copied, in units of 16
     static constexpr int STRIDE = 272;  // of the rows in shared memory, chosen against bank conflicts
-    static constexpr int STAGES       = 2;
-    static constexpr int SMALL_STAGES = 2;
+    static constexpr mmfq_room ROOM[] = { { 12, 2 }, { 16, 2 }, { 20, 2 }, { 12, 2 } };
     static constexpr bool KEEPS = true;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
@@ -268,8 +327,7 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
     static constexpr int BYTES  = 420;
     static constexpr int COPY   = 432; // a row begins at a multiple of 4 bytes, a copy at one of 16
     static constexpr int STRIDE = 432;
-    static constexpr int STAGES       = 2;
-    static constexpr int SMALL_STAGES = 2;
+    static constexpr mmfq_room ROOM[] = { { 16, 1 }, { 16, 1 }, { 12, 1 }, { 12, 1 } };
     static constexpr bool KEEPS = false;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
@@ -292,6 +350,7 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
                 0.25f*__half2float(*(const half *) (block[0] + offsetof(block_q6_K, d))),
                 0.25f*__half2float(*(const half *) (block[1] + offsetof(block_q6_K, d))),
             };
+            mmfq_sums<NT> scaled;
 #pragma unroll
             for (int h = 0; h < 2; ++h) { // 128 values each
                 uint32_t ql[2][2][2]; // row, first or second 32 bytes, first or second half of them
@@ -303,7 +362,7 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
                     for (int j = 0; j < 2; ++j) {
                         ql[r][0][j] = word(block[r], 64*h +      16*j + 4*t, odd);
                         ql[r][1][j] = word(block[r], 64*h + 32 + 16*j + 4*t, odd);
-                        qh[r][j]    = word(block[r], offsetof(block_q6_K, qh)     + 32*h + 16*j + 4*t, odd);
+                        qh[r][j]    = word(block[r], offsetof(block_q6_K, qh)     + 32*h + 16*j + 4*t, odd) ^ 0xAAAAAAAA;
                         sc[r][j]    = word(block[r], offsetof(block_q6_K, scales) +  8*h +  4*j,       odd);
                     }
                 }
@@ -317,10 +376,10 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
                         int s[2];
 #pragma unroll
                         for (int r = 0; r < 2; ++r) {
-                            // 4*(q - 32): two bits further left, the highest of them turned into the sign
+                            // 4*(q - 32): two bits further left, the highest of them, turned above, the sign
                             const uint32_t lo = i < 2 ? ql[r][i % 2][j] << 2 : ql[r][i % 2][j] >> 2;
                             const uint32_t hi = i < 3 ? qh[r][j] << (6 - 2*i) : qh[r][j];
-                            a[r] = ((lo & 0x3C3C3C3C) | (hi & 0xC0C0C0C0)) ^ 0x80808080;
+                            a[r] = (lo & 0x3C3C3C3C) | (hi & 0xC0C0C0C0);
                             s[r] = (int8_t) (sc[r][i/2] >> 8*(2*(i % 2) + j));
                         }
 #pragma unroll
@@ -333,7 +392,14 @@ template <> struct mmfq_type<GGML_TYPE_Q6_K> {
                             c[n][3] += s[1]*part[3];
                         }
                     }
-                    sums.add(c, d[0], d[1], col.d);
+                    scaled.add(c, col.d);
+                }
+            }
+#pragma unroll
+            for (int n = 0; n < NT; ++n) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    sums.v[n][i] = fmaf(d[i/2], scaled.v[n][i], sums.v[n][i]);
                 }
             }
         }
@@ -349,8 +415,7 @@ struct mmfq_type_k45 {
     static constexpr int BYTES  = sizeof(block);
     static constexpr int COPY   = sizeof(block);
     static constexpr int STRIDE = sizeof(block);
-    static constexpr int STAGES       = 4;
-    static constexpr int SMALL_STAGES = 3; // where a block has little shared memory
+    static constexpr mmfq_room ROOM[] = { { 12, 4 }, { 16, 4 }, { 20, 4 }, { 12, 3 } };
     static constexpr bool KEEPS = true;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_int8<NT, K/32, kept>;
@@ -378,13 +443,32 @@ struct mmfq_type_k45 {
             }
         }
 
+        // The minima times the sums of the columns, on the tensor cores: a sum is two floats of 10 bits there.
+        {
+            mmfq_sums<NT> minima;
+            const float m[4] = {
+                (float) ((mn[0][0] >> 8*t) & 0xFF), (float) ((mn[1][0] >> 8*t) & 0xFF),
+                (float) ((mn[0][1] >> 8*t) & 0xFF), (float) ((mn[1][1] >> 8*t) & 0xFF),
+            };
+            float sum[NT][2];
+            y.sums(sum);
+#pragma unroll
+            for (int n = 0; n < NT; ++n) {
+                const float high[2] = { mmfq_tf32(sum[n][0]), mmfq_tf32(sum[n][1]) };
+                mmfq_mma_k8(minima.v[n], m, mmfq_tf32(sum[n][0] - high[0]), mmfq_tf32(sum[n][1] - high[1]));
+                mmfq_mma_k8(minima.v[n], m, high[0], high[1]);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    sums.v[n][i] = fmaf(-dm[i/2].y, minima.v[n][i], sums.v[n][i]);
+                }
+            }
+        }
+
         mmfq_sums<NT> scaled;
-        mmfq_sums<NT> minima;
 #pragma unroll
         for (int b = 0; b < QK_K/32; ++b) {
             int   a[4];
             float s[2];
-            float m[2];
 #pragma unroll
             for (int r = 0; r < 2; ++r) {
                 const uint32_t * qs = (const uint32_t *) (row[r] + offsetof(block, qs) + 32*(b/2));
@@ -396,21 +480,13 @@ struct mmfq_type_k45 {
                     }
                 }
                 s[r] = (float) ((sc[r][b/4] >> 8*(b % 4)) & 0xFF);
-                m[r] = (float) ((mn[r][b/4] >> 8*(b % 4)) & 0xFF);
             }
 
             const mmfq_columns<NT> col = y.columns(b);
-            float sum[NT][2];
-            y.sums(sum, b);
-
             int c[NT][4] = {};
 #pragma unroll
             for (int n = 0; n < NT; ++n) {
                 mmfq_mma_k32(c[n], a, col.q[n][0], col.q[n][1]);
-                minima.v[n][0] = fmaf(m[0], sum[n][0], minima.v[n][0]);
-                minima.v[n][1] = fmaf(m[0], sum[n][1], minima.v[n][1]);
-                minima.v[n][2] = fmaf(m[1], sum[n][0], minima.v[n][2]);
-                minima.v[n][3] = fmaf(m[1], sum[n][1], minima.v[n][3]);
             }
             scaled.add(c, s[0], s[1], col.d);
         }
@@ -418,8 +494,7 @@ struct mmfq_type_k45 {
         for (int n = 0; n < NT; ++n) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                sums.v[n][i] = fmaf( dm[i/2].x, scaled.v[n][i], sums.v[n][i]);
-                sums.v[n][i] = fmaf(-dm[i/2].y, minima.v[n][i], sums.v[n][i]);
+                sums.v[n][i] = fmaf(dm[i/2].x, scaled.v[n][i], sums.v[n][i]);
             }
         }
     }
@@ -436,8 +511,7 @@ struct mmfq_type_floats {
     static constexpr int BYTES  = 256;
     static constexpr int COPY   = 256;
     static constexpr int STRIDE = 320;
-    static constexpr int STAGES       = 3;
-    static constexpr int SMALL_STAGES = 2;
+    static constexpr mmfq_room ROOM[] = { { 12, 3 }, { 16, 3 }, { 12, 3 }, { 12, 2 } };
     static constexpr bool KEEPS = false;
 
     template <int NT, bool kept> using chunk = mmfq_chunk_floats<pair, NT>;
@@ -481,16 +555,13 @@ static __device__ __forceinline__ int mmfq_partial(const int col, const int row)
     return col*MMFQ_ROWS + (row ^ (8*(col/2 % 2)));
 }
 
-// A block takes whole rows, or a slice of each in a cluster, or whole rows with little shared memory.
-enum mmfq_form { MMFQ_WHOLE, MMFQ_SLICED, MMFQ_SMALL };
-
 template <ggml_type type, mmfq_form form>
-static constexpr int mmfq_stages = form == MMFQ_SMALL ? mmfq_type<type>::SMALL_STAGES : mmfq_type<type>::STAGES;
+static constexpr mmfq_room mmfq_room_of = { mmfq_type<type>::ROOM[form].n_warps, mmfq_type<type>::ROOM[form].n_stages };
 
 // Bytes for a warp: its ring and two partial sums, of two tiles in turns or of the two products of a GLU. Or one.
 template <ggml_type type, int NT, mmfq_form form>
 static constexpr __host__ __device__ int mmfq_warp_size() {
-    return mmfq_stages<type, form>*MMFQ_ROWS*mmfq_type<type>::STRIDE + (form == MMFQ_SMALL ? 1 : 2)*mmfq_partial_size<NT>*(int) sizeof(float);
+    return mmfq_room_of<type, form>.n_stages*MMFQ_ROWS*mmfq_type<type>::STRIDE + (form == MMFQ_SMALL ? 1 : 2)*mmfq_partial_size<NT>*(int) sizeof(float);
 }
 
 // Bytes in which the first product of a GLU waits for the second one, for a tile.
@@ -535,7 +606,7 @@ static __device__ __forceinline__ void mmfq_cluster_store(float * at, const int 
 }
 
 template <ggml_type type, int NT, bool glu, bool kept, mmfq_form form>
-__launch_bounds__(MMFQ_WARPS*32, 1)
+__launch_bounds__(32*mmfq_room_of<type, form>.n_warps, 1)
 static __global__ void mul_mat_few_q(const mmfq_args args) {
     using T     = mmfq_type<type>;
     using src1  = typename T::template src1<NT>;
@@ -544,7 +615,7 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
     constexpr bool sliced = form == MMFQ_SLICED;
     constexpr bool small  = form == MMFQ_SMALL;
 
-    constexpr int n_stages   = mmfq_stages<type, form>;
+    constexpr int n_stages   = mmfq_room_of<type, form>.n_stages;
     constexpr int stage_size = MMFQ_ROWS*T::STRIDE;
     constexpr int n_parts    = glu ? 2 : 1; // matrices that make one tile
     constexpr int n_sums     = mmfq_partial_size<NT>;
@@ -689,7 +760,7 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         const float * p = partial + i / n_sums * in_group*n_sums + mmfq_partial(i % n_sums / MMFQ_ROWS, i % MMFQ_ROWS);
         float sum = 0.0f;
 #pragma unroll
-        for (int w = 0; w < MMFQ_WARPS; ++w) {
+        for (int w = 0; w < mmfq_room_of<type, form>.n_warps; ++w) {
             if (w < in_group) {
                 sum += p[w*n_sums];
             }
@@ -882,7 +953,9 @@ static __global__ void mmfq_rms_norm_gated(
 static constexpr size_t MMFQ_SHARED       =  96*1024;
 static constexpr size_t MMFQ_SHARED_WHOLE = 128*1024;
 
-size_t ggml_cuda_few_shared_memory(const int device) {
+// Bytes of shared memory that a block may take. GGML_CUDA_FEW_SHARED leaves that many KiB of them: so any device can show
+// what one with less does.
+static size_t mmfq_shared_memory(const int device) {
     static const size_t most = [] {
         const char * kib = getenv("GGML_CUDA_FEW_SHARED");
         return kib != nullptr ? 1024*(size_t) strtoull(kib, nullptr, 10) : SIZE_MAX;
@@ -902,12 +975,12 @@ struct mmfq_cut {
 template <ggml_type type>
 static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
     using T = mmfq_type<type>;
-    const size_t shared   = ggml_cuda_few_shared_memory(device);
+    const size_t shared   = mmfq_shared_memory(device);
     const int    n_chunks = n_values/T::K;
 
     // The fewest turns of as many warps as fit, and as many tiles at a time.
     const auto cut = [&](const mmfq_form form, const size_t warp_size, const size_t tile_size) -> mmfq_cut {
-        const int max_warps = std::min<int>(MMFQ_WARPS, (shared - tile_size)/warp_size);
+        const int max_warps = std::min<int>(T::ROOM[form].n_warps, (shared - tile_size)/warp_size);
         const int n_turns   = (n_chunks + max_warps - 1)/max_warps;
         const int n_warps   = (n_chunks + n_turns - 1)/n_turns;
         const int n_groups  = std::min<int>(max_warps/n_warps, shared/(n_warps*warp_size + tile_size));
@@ -919,19 +992,25 @@ static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
     if (shared < MMFQ_SHARED_WHOLE) {
         return cut(MMFQ_SMALL, mmfq_warp_size<type, 2, MMFQ_SMALL>(), mmfq_waiting_size<2>);
     }
+    if (n_chunks > mmfq_room_of<type, MMFQ_WHOLE>.n_warps) {
+        if (n_chunks <= mmfq_room_of<type, MMFQ_LONG>.n_warps && n_chunks*mmfq_warp_size<type, 2, MMFQ_LONG>() <= shared) {
+            return { MMFQ_LONG, 1, n_chunks, n_chunks, 1 };
+        }
 #ifdef GGML_CUDA_USE_PDL
-    // the same condition as for a programmatic launch: the kernel is made for this generation of devices
-    constexpr auto   kernel    = mul_mat_few_q<type, 1, false, T::KEEPS, MMFQ_SLICED>;
-    constexpr size_t warp_size = mmfq_warp_size<type, 2, MMFQ_SLICED>();
-    if (ggml_cuda_info().devices[device].cc >= GGML_CUDA_CC_HOPPER && MMFQ_WARPS*warp_size <= shared && ggml_cuda_kernel_can_use_pdl((const void *) kernel)) {
-        for (int n_slices = 1; n_slices <= MMFQ_SLICES; ++n_slices) {
-            const int n_warps = n_chunks/n_slices;
-            if (n_chunks % n_slices == 0 && n_warps <= MMFQ_WARPS && n_warps*warp_size + mmfq_gathered_size<2, true>(n_slices) <= shared) {
-                return { n_slices == 1 ? MMFQ_WHOLE : MMFQ_SLICED, n_slices, n_warps, n_warps, n_slices == 1 ? MMFQ_WARPS/n_warps : 1 };
+        // the same condition as for a programmatic launch: the kernel is made for this generation of devices
+        constexpr auto   kernel    = mul_mat_few_q<type, 1, false, T::KEEPS, MMFQ_SLICED>;
+        constexpr size_t warp_size = mmfq_warp_size<type, 2, MMFQ_SLICED>();
+        if (ggml_cuda_info().devices[device].cc >= GGML_CUDA_CC_HOPPER && ggml_cuda_kernel_can_use_pdl((const void *) kernel)) {
+            for (int n_slices = 2; n_slices <= MMFQ_SLICES; ++n_slices) {
+                const int n_warps = n_chunks/n_slices;
+                if (n_chunks % n_slices == 0 && n_warps <= mmfq_room_of<type, MMFQ_SLICED>.n_warps &&
+                        n_warps*warp_size + mmfq_gathered_size<2, true>(n_slices) <= shared) {
+                    return { MMFQ_SLICED, n_slices, n_warps, n_warps, 1 };
+                }
             }
         }
-    }
 #endif // GGML_CUDA_USE_PDL
+    }
     return cut(MMFQ_WHOLE, mmfq_warp_size<type, 2, MMFQ_WHOLE>(), 0);
 }
 
@@ -988,8 +1067,11 @@ static void mmfq_launch(const mmfq_args & args, const mmfq_cut & cut, const int 
     constexpr bool keeps = mmfq_type<type>::KEEPS;
     const bool     kept  = keeps && cut.n_chunks == cut.n_warps;
     switch (cut.form) {
+        case MMFQ_LONG:
+            mmfq_launch<type, NT, glu, keeps, MMFQ_LONG>(args, cut, device, stream);
+            break;
         case MMFQ_SLICED:
-            mmfq_launch<type, NT, glu, keeps, MMFQ_SLICED>(args, cut, device, stream);
+            mmfq_launch<type, NT, glu, keeps && NT == 1, MMFQ_SLICED>(args, cut, device, stream);
             break;
         case MMFQ_WHOLE:
             kept ? mmfq_launch<type, NT, glu, keeps, MMFQ_WHOLE>(args, cut, device, stream) :

@@ -7,10 +7,6 @@
 #define MMFQ_MAX_COLS     32 // columns of src1
 #define MMFQ_MAX_MATRICES  4 // products of one activation in one launch
 
-// Bytes of shared memory that a block may take. GGML_CUDA_FEW_SHARED leaves that many KiB of them: so any device can show
-// what one with less does.
-size_t ggml_cuda_few_shared_memory(int device);
-
 // Bytes of the form in which a product's activation is kept.
 size_t ggml_cuda_mmfq_src1_size(const ggml_tensor * product);
 
