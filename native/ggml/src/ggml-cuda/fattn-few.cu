@@ -25,10 +25,11 @@ static constexpr __host__ __device__ int fattn_few_n_parts(const int n_kv) {
     return n_kv <= 1024 ? (n_kv + 63)/64 : n_kv <= 8192 ? 16 + (n_kv - 1024 + 255)/256 : 44 + (n_kv - 8192 + 511)/512;
 }
 
-// D: of a head; keys of a stage; how many stages' keys or values lie in shared memory at once; groups of 16 columns, and
-// warps of each; blocks of a multiprocessor.
-template <int D_, int n_keys_, int n_ring_, int n_groups_, int n_warps_, int n_blocks_>
+// type: of keys and values; D: of a head; keys of a stage; how many stages' keys or values lie in shared memory at once;
+// groups of 16 columns, and warps of each; blocks of a multiprocessor.
+template <ggml_type type_, int D_, int n_keys_, int n_ring_, int n_groups_, int n_warps_, int n_blocks_>
 struct fattn_few_form {
+    static constexpr bool q8_0    = type_ == GGML_TYPE_Q8_0; // made F16 in shared memory
     static constexpr int D        = D_;
     static constexpr int n_keys   = n_keys_;
     static constexpr int n_ring   = n_ring_;
@@ -43,13 +44,19 @@ struct fattn_few_form {
     static constexpr int row        = D/2 + 4;
     static constexpr int row_scores = n_keys/2 + 4;
 
-    static constexpr size_t shared = (n_ring*n_keys*row + n_cols*row + n_cols*row_scores)*sizeof(half2) + 2*n_warps*n_cols*sizeof(float);
+    static constexpr int row_bytes   = q8_0 ? D/QK8_0*sizeof(block_q8_0) : D*sizeof(half); // of keys or values
+    static constexpr int copy_bytes  = row_bytes % 16 == 0 ? 16 : 8;                       // at a time
+    static constexpr int stage_bytes = n_keys*(q8_0 ? row_bytes : row*(int) sizeof(half2));
+
+    static constexpr size_t shared = n_ring*stage_bytes + ((q8_0 ? n_keys*row : 0) + n_cols*row + n_cols*row_scores)*sizeof(half2) +
+        2*n_warps*n_cols*sizeof(float);
+    static_assert(row_bytes % copy_bytes == 0 && stage_bytes % 16 == 0, "aligned");
 };
 
 struct fattn_few_params {
     const char * Q; // F32
-    const char * K; // F16
-    const char * V; // F16
+    const char * K; // F16, or Q8_0 as the form says
+    const char * V;
     const char * mask; // F16
 
     size_t nb01, nb02, nb03;
@@ -127,6 +134,55 @@ static __device__ __forceinline__ unsigned fattn_few_lane(const int row) {
     return side == FATTN_FEW_RIGHT ? ((lane % 8 + lane/16*8)*row + lane/8 % 2*4)*sizeof(half2) : (lane % 16*row + lane/16*4)*sizeof(half2);
 }
 
+template <int bytes>
+static __device__ __forceinline__ void fattn_few_copy(const char * to, const char * from) {
+    const unsigned at = ggml_cuda_cvta_generic_to_shared((void *) to);
+    if constexpr (bytes == 16) {
+        cp_async_cg_16<128>(at, from);
+        return;
+    }
+#ifdef CP_ASYNC_AVAILABLE
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(at), "l"(from) : "memory");
+#else
+    GGML_UNUSED_VARS(at, from);
+    NO_DEVICE_CODE;
+#endif // CP_ASYNC_AVAILABLE
+}
+
+// Rows of a stage in Q8_0 as F16, with the bits of ggml_get_to_fp16_cuda. A thread takes 8 values at a time.
+template <typename form>
+static __device__ __forceinline__ void fattn_few_dequantize(half2 * to, const char * from) {
+    constexpr int per_row = form::D/8; // threads
+    static_assert(form::n_threads % per_row == 0 && form::n_keys % (form::n_threads/per_row) == 0, "whole rows");
+
+    const int tid   = threadIdx.y*WARP_SIZE + threadIdx.x;
+    const int i_row = tid % per_row;
+    const int block = i_row/4;
+    const int at    = block*(int) sizeof(block_q8_0) + (int) offsetof(block_q8_0, qs) + i_row % 4*8; // a multiple of 4, or 2 more
+#pragma unroll
+    for (int i = 0; i < form::n_keys; i += form::n_threads/per_row) {
+        const int        key = i + tid/per_row;
+        const char     * x   = from + key*form::row_bytes;
+        const uint32_t * w   = (const uint32_t *) (x + at/4*4);
+        const half2      d   = __half2half2(*(const half *) (x + block*sizeof(block_q8_0)));
+
+        // The values of every other block begin in the middle of a word. Plus 128 they are the low bits of 1024 and more.
+        const bool     inside = block % 2 == 0;
+        const uint32_t q[2]   = {
+            (inside ? __byte_perm(w[0], w[1], 0x5432) : w[0]) ^ 0x80808080,
+            (inside ? __byte_perm(w[1], w[2], 0x5432) : w[1]) ^ 0x80808080,
+        };
+        const half2 zero = __float2half2_rn(1024.0f + 128.0f);
+        half2 v[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const uint32_t two = __byte_perm(q[j/2], 0x64646464, j % 2 == 0 ? 0x4140 : 0x4342);
+            v[j] = __hmul2(__hsub2(*(const half2 *) &two, zero), d);
+        }
+        *(int4 *) (to + key*form::row + 4*i_row) = *(const int4 *) v;
+    }
+}
+
 // Waits for the other warps of a group.
 template <int n_threads>
 static __device__ __forceinline__ void fattn_few_meet(const int group) {
@@ -152,15 +208,16 @@ static __global__ void fattn_few(const fattn_few_params p, const fattn_few_parti
     constexpr int n_share = n_keys/n_warps;    // keys whose scores a warp computes
     constexpr int n_s     = n_share/16;
     constexpr int n_v     = D/n_warps/16;      // tiles of D that a warp adds up
-    constexpr int chunks  = D/8;               // of 16 bytes in a row
+    constexpr int chunks  = form::row_bytes/form::copy_bytes; // copied for a row
     static_assert(n_share % 16 == 0 && D/n_warps % 16 == 0, "whole tiles");
 
-    extern __shared__ __align__(16) half2 fattn_few_shared[];
-    half2 * const ring    = fattn_few_shared;                          // [n_ring][n_keys][row]
-    half2 * const queries = ring    + form::n_ring*n_keys*row;         // [n_cols][row]
-    half2 * const weights = queries + form::n_cols*row;                // [n_cols][row_scores]
-    float * const maxima  = (float *) (weights + form::n_cols*form::row_scores); // [n_warps][n_cols]
-    float * const totals  = maxima + n_warps*form::n_cols;             // [n_warps][n_cols]
+    extern __shared__ __align__(16) char fattn_few_shared[];
+    char  * const ring    = fattn_few_shared;                                        // [n_ring] stages
+    half2 * const as_f16  = (half2 *) (ring + form::n_ring*form::stage_bytes);       // [n_keys][row] of a stage in Q8_0
+    half2 * const queries = as_f16  + (form::q8_0 ? n_keys*row : 0);                 // [n_cols][row]
+    half2 * const weights = queries + form::n_cols*row;                              // [n_cols][row_scores]
+    float * const maxima  = (float *) (weights + form::n_cols*form::row_scores);     // [n_warps][n_cols]
+    float * const totals  = maxima + n_warps*form::n_cols;                           // [n_warps][n_cols]
 
     ggml_cuda_pdl_lc();
 
@@ -186,14 +243,17 @@ static __global__ void fattn_few(const fattn_few_params p, const fattn_few_parti
     // Even: keys of a stage; odd: values. A group of copies, empty where there are no more.
     const auto load = [&](const int i_load) {
         if (i_load < 2*n_stages) {
-            half2 *      to     = ring + i_load % form::n_ring*n_keys*row;
+            constexpr int to_stride = form::stage_bytes/n_keys;
+            char *       to     = ring + i_load % form::n_ring*form::stage_bytes;
             const size_t stride = i_load % 2 ? p.nb21 : p.nb11;
             const char * from   = (i_load % 2 ? V : K) + (key_0 + i_load/2*n_keys)*stride;
 #pragma unroll
             for (int i = 0; i < n_keys*chunks; i += form::n_threads) {
                 const int key   = (i + tid) / chunks;
                 const int chunk = (i + tid) % chunks;
-                cp_async_cg_16<128>(ggml_cuda_cvta_generic_to_shared(to + key*row + chunk*4), from + key*stride + chunk*16);
+                if (i + form::n_threads <= n_keys*chunks || i + tid < n_keys*chunks) {
+                    fattn_few_copy<form::copy_bytes>(to + key*to_stride + chunk*form::copy_bytes, from + key*stride + chunk*form::copy_bytes);
+                }
             }
         }
         fattn_few_commit();
@@ -239,9 +299,23 @@ static __global__ void fattn_few(const fattn_few_params p, const fattn_few_parti
     };
     read_mask(0);
 
-    constexpr unsigned stage_bytes = n_keys*row*sizeof(half2);
-    const unsigned at_keys    = ggml_cuda_cvta_generic_to_shared(ring) + fattn_few_lane<FATTN_FEW_RIGHT>(row);
-    const unsigned at_values  = ggml_cuda_cvta_generic_to_shared(ring) + fattn_few_lane<FATTN_FEW_RIGHT_TRANSPOSED>(row);
+    // The keys or values of a stage are waited for, and made F16. Returns where they begin in shared memory.
+    const auto arrive = [&](const int i_load) -> unsigned {
+        fattn_few_wait<form::n_ring - 2>();
+        __syncthreads();
+        load(i_load + form::n_ring - 1);
+
+        char * const loaded = ring + i_load % form::n_ring*form::stage_bytes;
+        if constexpr (form::q8_0) {
+            fattn_few_dequantize<form>(as_f16, loaded);
+            __syncthreads();
+            return ggml_cuda_cvta_generic_to_shared(as_f16);
+        }
+        return ggml_cuda_cvta_generic_to_shared(loaded);
+    };
+
+    const unsigned at_keys    = fattn_few_lane<FATTN_FEW_RIGHT>(row);
+    const unsigned at_values  = fattn_few_lane<FATTN_FEW_RIGHT_TRANSPOSED>(row);
     const unsigned at_queries = ggml_cuda_cvta_generic_to_shared(queries + 16*group*row) + fattn_few_lane<FATTN_FEW_LEFT>(row);
     const unsigned at_weights = ggml_cuda_cvta_generic_to_shared(weights + 16*group*form::row_scores) + fattn_few_lane<FATTN_FEW_LEFT>(form::row_scores);
 
@@ -250,12 +324,8 @@ static __global__ void fattn_few(const fattn_few_params p, const fattn_few_parti
     float  total[2]   = { 0.0f, 0.0f }; // of the weights that this thread has computed
 
     for (int stage = 0; stage < n_stages; ++stage) {
-        fattn_few_wait<form::n_ring - 2>();
-        __syncthreads();
-        load(2*stage + form::n_ring - 1);
-
+        const unsigned keys = arrive(2*stage) + at_keys + warp*n_share*row*sizeof(half2);
         if (active) {
-            const unsigned keys = at_keys + 2*stage % form::n_ring*stage_bytes + warp*n_share*row*sizeof(half2);
 
             // two sums of each, so that one need not wait for the other
             tile_c scores[n_s][2];
@@ -340,14 +410,10 @@ static __global__ void fattn_few(const fattn_few_params p, const fattn_few_parti
                 }
             }
         }
-        fattn_few_wait<form::n_ring - 2>();
-        __syncthreads();
-        load(2*stage + form::n_ring);
+        const unsigned values = arrive(2*stage + 1) + at_values + warp*n_v*32;
         if (!active) {
             continue;
         }
-        const unsigned values = at_values + (2*stage + 1) % form::n_ring*stage_bytes + warp*n_v*32;
-
 #pragma unroll
         for (int i = 0; i < n_keys/16; ++i) {
             tile_ab w;
@@ -449,13 +515,14 @@ static __global__ void fattn_few_add(
     dst[((int64_t(sequence)*n_queries + col / n_group)*n_head_kv*n_group + i_head)*D + threadIdx.x] = sum/weight;
 }
 
-// Keys or values as F16: where they are, or in a copy.
-struct fattn_few_f16 {
+// Where keys or values lie.
+struct fattn_few_rows {
     const char * data;
     size_t nb1, nb2, nb3;
 };
 
-static fattn_few_f16 fattn_few_as_f16(const ggml_tensor * t, const uintptr_t copy, cudaStream_t stream) {
+// Keys or values as F16: where they are, or in a copy.
+static fattn_few_rows fattn_few_as_f16(const ggml_tensor * t, const uintptr_t copy, cudaStream_t stream) {
     if (t->type == GGML_TYPE_F16) {
         return { (const char *) t->data, t->nb[1], t->nb[2], t->nb[3] };
     }
@@ -472,18 +539,10 @@ static fattn_few_f16 fattn_few_as_f16(const ggml_tensor * t, const uintptr_t cop
     return { (const char *) copy, nb1, t->ne[1]*nb1, t->ne[2]*t->ne[1]*nb1 };
 }
 
-// Of a head size. Two blocks of heads of 256 values lie beside each other on a card for servers, one on others.
-template <int D> struct fattn_few_form_of {
-    using type = fattn_few_form<D, 64, 4, 4, 2, 2>;
-};
-template <> struct fattn_few_form_of<256> {
-    using type = fattn_few_form<256, 32, 4, 2, 2, 1>;
-};
-
-template <int D>
+template <typename form>
 static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
-    using form = typename fattn_few_form_of<D>::type;
     static_assert(form::shared <= 99*1024, "for any card that has the instructions");
+    constexpr int D = form::D;
 
     const ggml_tensor * Q     = dst->src[0];
     const ggml_tensor * K     = dst->src[1];
@@ -496,9 +555,13 @@ static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
         GGML_ASSERT(t->nb[0] == ggml_element_size(t));
     }
 
-    const ggml_cuda_flash_attn_ext_f16_extra_data extra = ggml_cuda_flash_attn_ext_get_f16_extra_data(dst, true, true);
-    const fattn_few_f16 k = fattn_few_as_f16(K, extra.K, ctx.stream());
-    const fattn_few_f16 v = extra.V != 0 && extra.V == extra.K ? k : fattn_few_as_f16(V, extra.V, ctx.stream());
+    fattn_few_rows k = { (const char *) K->data, K->nb[1], K->nb[2], K->nb[3] };
+    fattn_few_rows v = { (const char *) V->data, V->nb[1], V->nb[2], V->nb[3] };
+    if constexpr (!form::q8_0) {
+        const ggml_cuda_flash_attn_ext_f16_extra_data extra = ggml_cuda_flash_attn_ext_get_f16_extra_data(dst, true, true);
+        k = fattn_few_as_f16(K, extra.K, ctx.stream());
+        v = extra.V != 0 && extra.V == extra.K ? k : fattn_few_as_f16(V, extra.V, ctx.stream());
+    }
 
     fattn_few_params p = {};
     p.Q    = (const char *) Q->data;
@@ -565,11 +628,31 @@ bool ggml_cuda_should_use_fattn_few(const ggml_tensor * dst, const int device) {
     return true;
 }
 
+// Whether keys and values can be read in Q8_0 as they lie.
+template <typename form>
+static bool fattn_few_reads_q8_0(const ggml_tensor * dst) {
+    for (const ggml_tensor * t : { dst->src[1], dst->src[2] }) {
+        const bool aligned = t->nb[1] % form::copy_bytes == 0 && t->nb[2] % form::copy_bytes == 0 && t->nb[3] % form::copy_bytes == 0 &&
+            (uintptr_t) t->data % form::copy_bytes == 0;
+        if (t->type != GGML_TYPE_Q8_0 || !aligned) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <int D, int n_keys, int n_ring, int n_groups, int n_warps, int n_blocks>
+static void fattn_few_either(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
+    using q8_0 = fattn_few_form<GGML_TYPE_Q8_0, D, n_keys, n_ring, n_groups, n_warps, n_blocks>;
+    using f16  = fattn_few_form<GGML_TYPE_F16,  D, n_keys, n_ring, n_groups, n_warps, n_blocks>;
+    fattn_few_reads_q8_0<q8_0>(dst) ? fattn_few_case<q8_0>(ctx, dst) : fattn_few_case<f16>(ctx, dst);
+}
+
 void ggml_cuda_flash_attn_ext_few(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
     switch (dst->src[0]->ne[0]) {
-        case  64: fattn_few_case< 64>(ctx, dst); break;
-        case 128: fattn_few_case<128>(ctx, dst); break;
-        case 256: fattn_few_case<256>(ctx, dst); break;
+        case  64: fattn_few_case<fattn_few_form<GGML_TYPE_F16, 64, 64, 4, 4, 2, 2>>(ctx, dst); break;
+        case 128: fattn_few_either<128, 64, 4, 4, 2, 2>(ctx, dst); break;
+        case 256: fattn_few_either<256, 32, 4, 2, 2, 1>(ctx, dst); break; // two lie beside each other on a card for servers
         default: GGML_ABORT("a head size that has no kernel");
     }
 }
