@@ -652,7 +652,7 @@ void ggml_cuda_flash_attn_ext_few(ggml_backend_cuda_context & ctx, ggml_tensor *
     switch (dst->src[0]->ne[0]) {
         case  64: fattn_few_case<fattn_few_form<GGML_TYPE_F16, 64, 64, 4, 4, 2, 2>>(ctx, dst); break;
         case 128: fattn_few_either<128, 64, 4, 4, 2, 2>(ctx, dst); break;
-        case 256: fattn_few_either<256, 32, 4, 2, 2, 1>(ctx, dst); break; // two lie beside each other on a card for servers
+        case 256: fattn_few_either<256, 32, 4, 2, 2, 1>(ctx, dst); break; // two lie beside each other on an H200
         default: GGML_ABORT("a head size that has no kernel");
     }
 }

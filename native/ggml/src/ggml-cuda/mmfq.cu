@@ -1068,7 +1068,9 @@ static void mmfq_launch(const mmfq_args & args, const mmfq_cut & cut, const int 
     const bool     kept  = keeps && cut.n_chunks == cut.n_warps;
     switch (cut.form) {
         case MMFQ_LONG:
-            mmfq_launch<type, NT, glu, keeps, MMFQ_LONG>(args, cut, device, stream);
+            if constexpr (mmfq_room_of<type, MMFQ_LONG>.n_warps > mmfq_room_of<type, MMFQ_WHOLE>.n_warps) {
+                mmfq_launch<type, NT, glu, keeps, MMFQ_LONG>(args, cut, device, stream);
+            }
             break;
         case MMFQ_SLICED:
             mmfq_launch<type, NT, glu, keeps && NT == 1, MMFQ_SLICED>(args, cut, device, stream);
