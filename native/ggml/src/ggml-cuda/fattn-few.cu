@@ -135,8 +135,8 @@ static __device__ __forceinline__ unsigned fattn_few_lane(const int row) {
 }
 
 template <int bytes>
-static __device__ __forceinline__ void fattn_few_copy(const char * to, const char * from) {
-    const unsigned at = ggml_cuda_cvta_generic_to_shared((void *) to);
+static __device__ __forceinline__ void fattn_few_copy(char * to, const char * from) {
+    const unsigned at = ggml_cuda_cvta_generic_to_shared(to);
     if constexpr (bytes == 16) {
         cp_async_cg_16<128>(at, from);
         return;
@@ -326,7 +326,6 @@ static __global__ void fattn_few(const fattn_few_params p, const fattn_few_parti
     for (int stage = 0; stage < n_stages; ++stage) {
         const unsigned keys = arrive(2*stage) + at_keys + warp*n_share*row*sizeof(half2);
         if (active) {
-
             // two sums of each, so that one need not wait for the other
             tile_c scores[n_s][2];
 #pragma unroll
@@ -521,10 +520,14 @@ struct fattn_few_rows {
     size_t nb1, nb2, nb3;
 };
 
+static fattn_few_rows fattn_few_as_it_lies(const ggml_tensor * t) {
+    return { (const char *) t->data, t->nb[1], t->nb[2], t->nb[3] };
+}
+
 // Keys or values as F16: where they are, or in a copy.
 static fattn_few_rows fattn_few_as_f16(const ggml_tensor * t, const uintptr_t copy, cudaStream_t stream) {
     if (t->type == GGML_TYPE_F16) {
-        return { (const char *) t->data, t->nb[1], t->nb[2], t->nb[3] };
+        return fattn_few_as_it_lies(t);
     }
     const size_t size = ggml_type_size(t->type);
     GGML_ASSERT(copy != 0);
@@ -555,8 +558,8 @@ static void fattn_few_case(ggml_backend_cuda_context & ctx, ggml_tensor * dst) {
         GGML_ASSERT(t->nb[0] == ggml_element_size(t));
     }
 
-    fattn_few_rows k = { (const char *) K->data, K->nb[1], K->nb[2], K->nb[3] };
-    fattn_few_rows v = { (const char *) V->data, V->nb[1], V->nb[2], V->nb[3] };
+    fattn_few_rows k = fattn_few_as_it_lies(K);
+    fattn_few_rows v = fattn_few_as_it_lies(V);
     if constexpr (!form::q8_0) {
         const ggml_cuda_flash_attn_ext_f16_extra_data extra = ggml_cuda_flash_attn_ext_get_f16_extra_data(dst, true, true);
         k = fattn_few_as_f16(K, extra.K, ctx.stream());

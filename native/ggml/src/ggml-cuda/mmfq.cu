@@ -132,7 +132,7 @@ static __device__ __forceinline__ void mmfq_mma_k16(float (&c)[4], const int (&a
 #endif // AMPERE_MMA_AVAILABLE
 }
 
-// Floats of 10 bits behind the point.
+// Floats with 10 bits behind the point.
 static __device__ __forceinline__ void mmfq_mma_k8(float (&c)[4], const float (&a)[4], const float b0, const float b1) {
 #ifdef AMPERE_MMA_AVAILABLE
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -274,7 +274,7 @@ struct mmfq_room {
 
 // A type tells how many bytes of a row make a chunk, how they lie in shared memory and how to
 // multiply them. `x` is where the chunk of the lane's first row begins, its other row is 8 rows on.
-// ROOM: of each form. KEEPS: whether the registers hold a chunk's part of the activation.
+// ROOM: by mmfq_form. KEEPS: whether the registers hold a chunk's part of the activation.
 
 template <ggml_type type> struct mmfq_type;
 
@@ -443,7 +443,7 @@ struct mmfq_type_k45 {
             }
         }
 
-        // The minima times the sums of the columns, on the tensor cores: a sum is two floats of 10 bits there.
+        // The minima times the sums of the columns, on the tensor cores: a sum is two floats with 10 bits behind the point there.
         {
             mmfq_sums<NT> minima;
             const float m[4] = {
@@ -555,13 +555,10 @@ static __device__ __forceinline__ int mmfq_partial(const int col, const int row)
     return col*MMFQ_ROWS + (row ^ (8*(col/2 % 2)));
 }
 
-template <ggml_type type, mmfq_form form>
-static constexpr mmfq_room mmfq_room_of = { mmfq_type<type>::ROOM[form].n_warps, mmfq_type<type>::ROOM[form].n_stages };
-
 // Bytes for a warp: its ring and two partial sums, of two tiles in turns or of the two products of a GLU. Or one.
 template <ggml_type type, int NT, mmfq_form form>
 static constexpr __host__ __device__ int mmfq_warp_size() {
-    return mmfq_room_of<type, form>.n_stages*MMFQ_ROWS*mmfq_type<type>::STRIDE + (form == MMFQ_SMALL ? 1 : 2)*mmfq_partial_size<NT>*(int) sizeof(float);
+    return mmfq_type<type>::ROOM[form].n_stages*MMFQ_ROWS*mmfq_type<type>::STRIDE + (form == MMFQ_SMALL ? 1 : 2)*mmfq_partial_size<NT>*(int) sizeof(float);
 }
 
 // Bytes in which the first product of a GLU waits for the second one, for a tile.
@@ -606,7 +603,7 @@ static __device__ __forceinline__ void mmfq_cluster_store(float * at, const int 
 }
 
 template <ggml_type type, int NT, bool glu, bool kept, mmfq_form form>
-__launch_bounds__(32*mmfq_room_of<type, form>.n_warps, 1)
+__launch_bounds__(32*mmfq_type<type>::ROOM[form].n_warps, 1)
 static __global__ void mul_mat_few_q(const mmfq_args args) {
     using T     = mmfq_type<type>;
     using src1  = typename T::template src1<NT>;
@@ -615,7 +612,8 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
     constexpr bool sliced = form == MMFQ_SLICED;
     constexpr bool small  = form == MMFQ_SMALL;
 
-    constexpr int n_stages   = mmfq_room_of<type, form>.n_stages;
+    constexpr int max_warps  = T::ROOM[form].n_warps;
+    constexpr int n_stages   = T::ROOM[form].n_stages;
     constexpr int stage_size = MMFQ_ROWS*T::STRIDE;
     constexpr int n_parts    = glu ? 2 : 1; // matrices that make one tile
     constexpr int n_sums     = mmfq_partial_size<NT>;
@@ -760,7 +758,7 @@ static __global__ void mul_mat_few_q(const mmfq_args args) {
         const float * p = partial + i / n_sums * in_group*n_sums + mmfq_partial(i % n_sums / MMFQ_ROWS, i % MMFQ_ROWS);
         float sum = 0.0f;
 #pragma unroll
-        for (int w = 0; w < mmfq_room_of<type, form>.n_warps; ++w) {
+        for (int w = 0; w < max_warps; ++w) {
             if (w < in_group) {
                 sum += p[w*n_sums];
             }
@@ -992,8 +990,8 @@ static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
     if (shared < MMFQ_SHARED_WHOLE) {
         return cut(MMFQ_SMALL, mmfq_warp_size<type, 2, MMFQ_SMALL>(), mmfq_waiting_size<2>);
     }
-    if (n_chunks > mmfq_room_of<type, MMFQ_WHOLE>.n_warps) {
-        if (n_chunks <= mmfq_room_of<type, MMFQ_LONG>.n_warps && n_chunks*mmfq_warp_size<type, 2, MMFQ_LONG>() <= shared) {
+    if (n_chunks > T::ROOM[MMFQ_WHOLE].n_warps) {
+        if (n_chunks <= T::ROOM[MMFQ_LONG].n_warps && n_chunks*mmfq_warp_size<type, 2, MMFQ_LONG>() <= shared) {
             return { MMFQ_LONG, 1, n_chunks, n_chunks, 1 };
         }
 #ifdef GGML_CUDA_USE_PDL
@@ -1003,7 +1001,7 @@ static mmfq_cut mmfq_cut_row(const int64_t n_values, const int device) {
         if (ggml_cuda_info().devices[device].cc >= GGML_CUDA_CC_HOPPER && ggml_cuda_kernel_can_use_pdl((const void *) kernel)) {
             for (int n_slices = 2; n_slices <= MMFQ_SLICES; ++n_slices) {
                 const int n_warps = n_chunks/n_slices;
-                if (n_chunks % n_slices == 0 && n_warps <= mmfq_room_of<type, MMFQ_SLICED>.n_warps &&
+                if (n_chunks % n_slices == 0 && n_warps <= T::ROOM[MMFQ_SLICED].n_warps &&
                         n_warps*warp_size + mmfq_gathered_size<2, true>(n_slices) <= shared) {
                     return { MMFQ_SLICED, n_slices, n_warps, n_warps, 1 };
                 }
@@ -1064,11 +1062,12 @@ static void mmfq_launch(mmfq_args args, const mmfq_cut & cut, const int device, 
 
 template <ggml_type type, int NT, bool glu>
 static void mmfq_launch(const mmfq_args & args, const mmfq_cut & cut, const int device, cudaStream_t stream) {
-    constexpr bool keeps = mmfq_type<type>::KEEPS;
+    using T = mmfq_type<type>;
+    constexpr bool keeps = T::KEEPS;
     const bool     kept  = keeps && cut.n_chunks == cut.n_warps;
     switch (cut.form) {
         case MMFQ_LONG:
-            if constexpr (mmfq_room_of<type, MMFQ_LONG>.n_warps > mmfq_room_of<type, MMFQ_WHOLE>.n_warps) {
+            if constexpr (T::ROOM[MMFQ_LONG].n_warps > T::ROOM[MMFQ_WHOLE].n_warps) {
                 mmfq_launch<type, NT, glu, keeps, MMFQ_LONG>(args, cut, device, stream);
             }
             break;
